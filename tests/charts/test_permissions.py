@@ -139,6 +139,14 @@ def test_without_preemption_no_pod_may_be_deleted():
         }
 
 
+@pytest.mark.parametrize("running", ["pinned", "preempt"])
+def test_quincy_may_delete_pods_where_it_ends_some(running):
+    profile = {"schedulerName": "eclectus", "place": {"policy": "quincy", "running": running}}
+    rights = granted(render({"config": {"profiles": [profile]}}))
+    may = {each for each in TABLE if each.verb == "delete" or each.resource == "poddisruptionbudgets"}
+    assert may & rights == (may if running == "preempt" else set())
+
+
 def test_without_authentication_nothing_is_reviewed():
     values = {"config": {"server": {"authentication": "none", "allowAnonymous": True}}}
     assert granted(render(values)) == {each for each in TABLE if not each.resource.endswith("reviews")}

@@ -74,22 +74,21 @@ def test_a_pod_says_how_far_it_is_by_phases_and_what_cannot_be_read_is_named_if_
 
 
 @pytest.mark.parametrize(
-    ("owner", "text", "speculative", "may"),
+    ("owner", "text", "root", "may"),
     [
-        (("batch/v1", "Job"), "true", "true", True),
-        (("batch/v1", "Job"), "yes", "true", False),
-        (("batch/v1", "Job"), "true", "", False),
-        (("batch.volcano.sh/v1alpha1", "Job"), "true", "true", False),
-        (("apps/v1", "ReplicaSet"), "true", "true", False),
+        (("batch/v1", "Job"), "true", "", True),
+        (("batch/v1", "Job"), "yes", "", False),
+        (("batch/v1", "Job"), "true", "true", False),
+        (("batch.volcano.sh/v1alpha1", "Job"), "true", "", False),
+        (("apps/v1", "ReplicaSet"), "true", "", False),
     ],
 )
 def test_a_pod_of_a_job_may_be_restarted_if_it_says_so(
-    owner: tuple[str, str], text: str, speculative: str, may: bool
+    owner: tuple[str, str], text: str, root: str, may: bool
 ) -> None:
     reference = {"apiVersion": owner[0], "kind": owner[1], "name": "j", "uid": "u", "controller": True}
     got = task(
-        labels={"eclectus.dev/speculative": speculative},
-        annotations={"eclectus.dev/restartable": text},
+        annotations={"eclectus.dev/restartable": text, "eclectus.dev/root-task": root},
         ownerReferences=[reference],
     )
     assert got.restartable is may

@@ -406,8 +406,8 @@ def test_a_problem_that_no_solver_may_be_given_is_a_fault(monkeypatch: pytest.Mo
     made = world(*nodes(1))
     begun = Quincy._begun
 
-    def with_fractions(self: Quincy, view: Any, taken: Any) -> Any:
-        found = begun(self, view, taken)
+    def with_fractions(self: Quincy, *of: Any) -> Any:
+        found = begun(self, *of)
         problem = found.network.problem._replace(costs=np.array([1.5] * len(found.network.problem.costs)))
         return found._replace(network=found.network._replace(problem=problem))
 

@@ -118,7 +118,7 @@ class Counting(PendingTasks):
 
 
 def what_it_does(policy: Place) -> PlaceTraits:
-    """The traits that its actions show: all but `defers_until_change` and `prices_data`."""
+    """The traits that its actions show: all but `defers_until_change`, `prices_data` and `preempts`."""
     seen: set[type[Action]] = set()
     taken_before_answer: list[int] = []
     place = policy.place
@@ -144,7 +144,11 @@ def what_it_does(policy: Place) -> PlaceTraits:
 @pytest.mark.parametrize("choice", ALL["place"], ids=str)
 def test_a_place_policy_does_what_it_says(choice: Any) -> None:
     assert what_it_does(choice.policy) == replace(
-        choice.policy.traits, defers_until_change=False, prices_data=False, needs=frozenset()
+        choice.policy.traits,
+        defers_until_change=False,
+        prices_data=False,
+        preempts=False,
+        needs=frozenset(),
     )
 
 

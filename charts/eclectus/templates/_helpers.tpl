@@ -50,6 +50,7 @@ app.kubernetes.io/part-of: eclectus
 {{- range include "eclectus.relief" . | fromYamlArray }}
 {{- if ne .policy "none" }}true{{ end }}
 {{- end }}
+{{- if eq (dig "running" "pinned" (default dict .place)) "preempt" }}true{{ end }}
 {{- end }}
 {{- end }}
 

@@ -11,6 +11,7 @@ from eclectus.accounts.group_shares import MAX_CHANGES, GroupShares
 from eclectus.accounts.known_jobs import KnownJobs
 from eclectus.accounts.node_prices import NodePricing, SetDemand
 from eclectus.accounts.pools import Pools
+from eclectus.accounts.restartable_pods import RestartablePods
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.maths.load import ArrivalRate
@@ -115,6 +116,7 @@ class JobWork:
             del self._jobs[name]
 
 
+AccountOfPlaced = GroupShares | SetDemand | KnownJobs | Pools | RestartablePods
 Account = GroupShares | SetDemand | KnownJobs | Pools
 """What is counted of pods: `wait` and `leave` of pending ones, `hold`, `release` and `regroup` of those that
 hold room on nodes."""
@@ -144,12 +146,14 @@ class Accounts:
         self.job_work = JobWork() if "work" in needs else None
         self.arrivals = Arrivals() if "arrivals" in needs else None
         self.jobs = KnownJobs() if "jobs" in needs else None
+        self.restartable = RestartablePods() if "restartable pods" in needs else None
         self.pools = Pools(cluster)
         demand = () if self.pricing is None else (self.pricing.demand,)
         jobs = () if self.jobs is None else (self.jobs,)
         by_path = [each for each in self.shares.values() if each.by_path]
         self.of_pending: list[Account] = [*demand, *jobs, *by_path]
-        self.of_placed: list[Account] = [*self.shares.values(), *demand, *jobs]
+        restartable = () if self.restartable is None else (self.restartable,)
+        self.of_placed: list[AccountOfPlaced] = [*self.shares.values(), *demand, *jobs, *restartable]
 
     def count_pools(self) -> None:
         """Count for pools from now on: there is one."""

@@ -39,6 +39,7 @@ SPECULATIVE_LABEL = f"{GROUP}/speculative"  # "true": a second pod may do the sa
 IDEMPOTENT = f"{GROUP}/idempotent"  # annotation, "true": nothing is wrong if its work is done twice
 BENCHMARK_LABEL = f"{GROUP}/benchmark"  # "true": once it has succeeded, probes may do its work again
 RESTARTABLE = f"{GROUP}/restartable"  # annotation, "true": its Job may do its work anew in another pod
+ROOT_TASK = f"{GROUP}/root-task"  # annotation, "true": the pod leads its job and is never ended for others
 COPY_OF_LABEL = f"{GROUP}/copy-of"  # the uid of the original: only the operator makes pods with it
 ORIGINAL = f"{GROUP}/original"  # annotation of a copy, or of a probe that is one: the name of its original
 STRAGGLING = f"{GROUP}/Straggling"  # condition, by the scheduler: a copy is expected to end earlier

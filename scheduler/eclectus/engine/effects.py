@@ -28,6 +28,7 @@ from eclectus.framework import (
     Nominate,
     Order,
     Place,
+    Preempt,
     Reason,
     Refused,
     RefusedGang,
@@ -66,9 +67,10 @@ def validate_row(state: State, task: Task, row: object) -> int:
 class Placing:
     """`validate_…` of each action, which changes nothing, and what applies those that take several calls."""
 
-    def __init__(self, state: State, node_dispatch: NodeDispatch) -> None:
+    def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
         self._state = state
         self._node_dispatch = node_dispatch
+        self._nominations = nominations
 
     def validate_place(self, cycle: SchedulingCycle, place: Bind) -> None:
         """The task must fit beside what the node holds, and on the devices of its grant if there are some.
@@ -155,6 +157,48 @@ class Placing:
         if not isinstance(reason, Reason):
             raise PolicyError(f"{reason!r} is no Reason for {task}")
 
+    def validate_preempt(self, cycle: SchedulingCycle, preempt: Preempt) -> None:
+        """The task may be nominated there, and each victim be ended for it."""
+        state, task = self._state, preempt.task
+        self.validate_defer(cycle, Defer(task, preempt.wait))
+        _validate_room_held(state, task, preempt.row)
+        if task.gang is not None or task.copy_of or not task.preempts:
+            raise PolicyError(
+                f"no pod may be ended for {task}: a copy, in a gang, or one that never preempts"
+            )
+        node = state.cluster.names[int(preempt.row)]
+        for victim in map(validate_task, preempt.victims):
+            problem = _unendable(state, victim, task, node)
+            if problem:
+                raise PolicyError(f"{victim} cannot be ended for {task}: it {problem}")
+        if not preempt.victims or len({each.uid for each in preempt.victims}) < len(preempt.victims):
+            raise PolicyError(f"no pod, or one twice, would be ended for {task}")
+        if any(state.budgets.violated_by(preempt.victims)):
+            raise PolicyError(f"a PodDisruptionBudget forbids to end {preempt.victims[0]} for {task}")
+
+    def preempt(self, cycle: SchedulingCycle, preempt: Preempt) -> None:
+        """The task waits in its class queue, with room held for it, until the victims have gone."""
+        self.defer(cycle, Defer(preempt.task, preempt.wait))
+        self._nominations.nominate(preempt.task, int(preempt.row))
+        for victim in preempt.victims:
+            self._state.evict(victim, preempt.task, by_costs=True)
+
+
+def _unendable(state: State, victim: Task, task: Task, node: str) -> str:
+    """Why a pod must not be ended for a task, which it does not outrank; empty if it may be."""
+    reasons = {
+        f"is not bound to node {node}": not state.placed.is_bound(victim.uid)
+        or state.placed.node_of(victim.uid) != node,
+        "does not say that its work may begin anew": not victim.restartable,
+        "is a copy, or in a gang": bool(victim.copy_of) or victim.gang is not None,
+        "has a higher priority": victim.priority > task.priority,
+        "is in another pool": victim.pool != task.pool,
+        "goes already, or was spared": victim.deleting
+        or victim.uid in state.evictions.sent
+        or victim.uid in state.evictions.spared,
+    }
+    return next((why for why, is_so in reasons.items() if is_so), "")
+
 
 def _validate_ask(ask: Ask) -> None:
     """The problem is one that a solver can be given."""
@@ -177,9 +221,13 @@ def _validate_offered(cycle: SchedulingCycle, task: object) -> None:
 
 
 def _validate_nominate(state: State, refused: Refused | RefusedGang, nominate: Nominate) -> None:
-    """The task was refused and is not nominated, and the node is feasible for it."""
-    task = _validate_refused(refused, nominate.task)
-    row = validate_row(state, task, nominate.row)
+    """The task was refused, and room may be held for it."""
+    _validate_room_held(state, _validate_refused(refused, nominate.task), nominate.row)
+
+
+def _validate_room_held(state: State, task: Task, row: object) -> None:
+    """The task is not nominated, the node is feasible for it, and no limit of its pools forbids it."""
+    row = validate_row(state, task, row)
     if state.placed.is_nominated(task.uid):
         raise PolicyError(f"{task} is nominated to node {state.placed.node_of(task.uid)} already")
     if not state.view.task_class(task).scalars.feasible[row]:
@@ -255,7 +303,7 @@ class Effects:
     """Puts actions in force."""
 
     def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
-        placing = Placing(state, node_dispatch)
+        placing = Placing(state, node_dispatch, nominations)
         self._table: Mapping[type, Effect] = {
             Bind: Effect(
                 (Place,),
@@ -270,6 +318,7 @@ class Effects:
                 placing.validate_unschedulable,
                 lambda cycle, each: cycle.mark_unschedulable(each.task, each.reason.message),
             ),
+            Preempt: Effect((Place,), placing.validate_preempt, placing.preempt),
             Ask: Effect(
                 (Place,),
                 lambda _, ask: _validate_ask(ask),

@@ -25,7 +25,7 @@ from typing import NamedTuple, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from eclectus.accounts.accounts import Account
+from eclectus.accounts.accounts import AccountOfPlaced
 from eclectus.cluster.memo import unfile
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.pod_volumes import PodVolumes
@@ -46,7 +46,7 @@ class _Placed(Struct, frozen=True, gc=False):
 class PlacedPods:
     """Every pod that holds room on a node, whether the node is known yet or not."""
 
-    def __init__(self, cluster: Cluster, accounts: Sequence[Account] = ()) -> None:
+    def __init__(self, cluster: Cluster, accounts: Sequence[AccountOfPlaced] = ()) -> None:
         self._cluster = cluster
         self._accounts = accounts  # others may be added to them
         self._placed: dict[str, _Placed] = {}

@@ -210,6 +210,7 @@ class State:
             copy_nodes=set if self.attempts is None else self.attempts.copy_nodes,
             data_gains=self.held.gains,
             near_slots=self.held.near_slots,
+            restartable=self.accounts.restartable,
         )
 
     def _nominated(self) -> Iterator[Task]:
@@ -476,14 +477,19 @@ class State:
             if self.starvation.has_new_claims:
                 self.held.let_go_all(self.now)
 
-    def evict(self, victim: Task, task: Task, claim: Entitlement | None = None) -> None:
-        """Delete a bound pod to make room for the task, which is nominated to its node."""
+    def evict(
+        self, victim: Task, task: Task, claim: Entitlement | None = None, *, by_costs: bool = False
+    ) -> None:
+        """Delete a bound pod to make room for the task, which is nominated to its node.
+
+        `by_costs`: not for a claim or a priority, but because pods then lose less in sum.
+        """
         self.evictions.send(victim.uid, task.uid)
         self.pools.evict(victim)
         self.budgets.spend(victim)
         self.counters.preemption_victims += 1
         pod, needs_room = (victim.uid, victim.namespace, victim.name), (task.uid, task.namespace, task.name)
-        pool, kind = ("", "") if claim is None else (claim.pool, claim.kind)
+        pool, kind = ("", "costs" if by_costs else "") if claim is None else (claim.pool, claim.kind)
         self._commands.append(Evict(*pod, victim.node, task.profile, *needs_room, pool, kind))
 
     def say_dry_run(self, task: Task, row: int, victims: Sequence[Task], claim: Entitlement) -> None:

@@ -89,6 +89,20 @@ class Unschedulable(Struct, frozen=True, gc=False):
     reason: Reason = Reason()
 
 
+class Preempt(Struct, frozen=True, gc=False):
+    """End pods on this node, gracefully, for an offered task, which is nominated there.
+
+    It is bound when the room is free, and waits until then. The work of each of them must be able to begin
+    anew (`restartable`), none may have a higher priority than the task or be in another pool, and no
+    PodDisruptionBudget be violated.
+    """
+
+    task: Task
+    row: int
+    victims: tuple[Task, ...]
+    wait: Wait  # until it is asked about again, if it is not bound before
+
+
 class Ask(Struct, frozen=True, gc=False):
     """Have this problem solved outside of the step; the answer is `View.solution` in a later one.
 
@@ -143,5 +157,5 @@ class WouldReclaim(Struct, frozen=True, gc=False):
     claim: Entitlement
 
 
-Action = Bind | Defer | Enqueue | ReserveMany | Unschedulable | Ask
+Action = Bind | Defer | Enqueue | ReserveMany | Unschedulable | Preempt | Ask
 ReliefAction = Nominate | Evict | WouldReclaim

@@ -451,7 +451,7 @@ def needs_of(profiles: Iterable[Profile], learn: Learn) -> Mapping[Need, frozens
         needs: set[Need] = set(learn.traits.needs)
         roles = (each.order, each.place, each.line, each.relieve, each.speculate, each.hold)
         needs.update(*(policy.traits.needs for policy in roles))
-        if each.relieve.traits.evicts:
+        if each.relieve.traits.evicts or each.place.traits.preempts:
             needs.add("budgets")
         if each.settings.topology_spread.constraints:
             needs.add("spread objects")

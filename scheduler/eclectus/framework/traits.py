@@ -12,7 +12,7 @@ from msgspec import Struct
 
 Need = Literal[
     "shares", "pools", "work", "prices", "arrivals", "jobs", "images", "budgets", "spread objects",
-    "binds", "task arrivals", "start times", "task ends",
+    "binds", "task arrivals", "start times", "task ends", "restartable pods",
 ]  # fmt: skip
 
 NEEDS: Mapping[Need, str] = {
@@ -29,6 +29,7 @@ NEEDS: Mapping[Need, str] = {
     "task arrivals": "`Learn.arrived` is called for each task",
     "start times": "`Learn.started` is called for each task that runs",
     "task ends": "`Learn.left` is called for each task that has gone",
+    "restartable pods": "`view.restartable`: the pods on nodes whose work may begin anew",
 }
 """What a policy may need, and what for. All of it costs, so it is kept, watched or called only on request."""
 
@@ -96,11 +97,11 @@ class PlaceTraits(Traits, frozen=True, kw_only=True):
     deferred tasks are offered in every scheduling cycle."""
     asks_solver: bool = False
     """It may answer Ask. The live scheduler then runs a solver in a process of its own."""
+    preempts: bool = False
+    """It may answer Preempt. The live scheduler then also watches PodDisruptionBudgets."""
     prices_data: bool = False
     """It weighs where the data of tasks are, by what `view.data_gains` has learned. Of each class queue the
     engine then offers first the tasks that have their data on a node with room."""
-    data_levels: tuple[str, ...] = ()
-    """Labels of nodes, the nearest first, by which it tells apart how far other nodes are from the data."""
     takes_all_pending: bool = False
     """It takes tasks of every class queue before its first answer, so no answer can change the order."""
 

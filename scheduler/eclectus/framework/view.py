@@ -16,6 +16,7 @@ from eclectus.accounts.known_jobs import KnownJobs
 from eclectus.accounts.node_prices import NodePrices, NodePricing
 from eclectus.accounts.pools import Pools
 from eclectus.accounts.reclaim import Starvation
+from eclectus.accounts.restartable_pods import RestartablePods
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.changelog import AnyRows, EntryLog, Rows
 from eclectus.cluster.nodes import Cluster
@@ -290,6 +291,7 @@ class View(Struct, frozen=True, eq=False):
     `copy_nodes`: the names of nodes that have copies.
     `data_gains`: how many times as long tasks take away from their data. `near_slots`: when slots near these
     get free.
+    `restartable`: the pods on nodes whose work may begin anew; None unless a policy needs them.
     """
 
     now: float
@@ -317,6 +319,7 @@ class View(Struct, frozen=True, eq=False):
     copy_nodes: Callable[[], Collection[str]]
     data_gains: DataGains
     near_slots: NearSlots
+    restartable: RestartablePods | None
 
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date; of one that is offered for some nodes only, with these alone."""

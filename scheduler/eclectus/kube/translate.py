@@ -143,7 +143,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         accepted=objects.seconds(status.start_time),
         copy_of=meta.labels.get(names.COPY_OF_LABEL, ""),
         speculative=speculative,
-        restartable=speculative and _is_restartable(owner, meta.annotations),
+        restartable=names.RESTARTABLE in meta.annotations and _is_restartable(owner, meta.annotations),
         straggling=any(each.type == names.STRAGGLING and each.status == "True" for each in status.conditions),
         progress=progress(meta.annotations) if names.PROGRESS in meta.annotations else None,
         unread_progress="; ".join(_progress_problems(meta.annotations)) if speculative else "",
@@ -194,9 +194,10 @@ def _controller(owner: OwnerReference) -> str:
 
 
 def _is_restartable(owner: OwnerReference | None, annotations: Mapping[str, str]) -> bool:
-    """Whether the pod is of a Job and says that its work may begin anew."""
+    """Whether the pod is of a Job and says that its work may begin anew, and not that all others need it."""
     is_of_job = owner is not None and (owner.api_version, owner.kind) == ("batch/v1", "Job")
-    return is_of_job and annotations.get(names.RESTARTABLE) == "true"
+    is_root = annotations.get(names.ROOT_TASK) == "true"
+    return is_of_job and not is_root and annotations.get(names.RESTARTABLE) == "true"
 
 
 def _times(status: PodStatus, ended: bool) -> tuple[float | None, float | None]:

@@ -150,8 +150,10 @@ class Evict(Struct, frozen=True, gc=False, tag=True):
     preemptor: str  # uid of the pod that needs the room
     preemptor_namespace: str
     preemptor_name: str
-    pool: str = ""  # that takes back room for that pod; empty: the pod has a higher priority
-    claim: str = ""  # `minimum` or `share`: what that pool lacks; empty likewise
+    pool: str = ""  # that takes back room for that pod; empty: none does
+    # `minimum` or `share`: what that pool lacks. `costs`: pods lose less in sum, and the work of this one may
+    # begin anew. Empty: that pod has a higher priority.
+    claim: str = ""
 
 
 class ReportReclaim(Struct, frozen=True, gc=False, tag=True):

@@ -290,7 +290,7 @@ class Task(Struct, frozen=True, gc=False):
     accepted: float | None = None  # by the kubelet (status.startTime): no restart of a container changes it
     copy_of: str = ""  # the uid of the pod whose work it does a second time
     speculative: bool = False  # whether it may have a copy: it opted in
-    restartable: bool = False  # whether a Job controls it, and may be left to do its work anew elsewhere
+    restartable: bool = False  # whether a Job controls it, which may do its work anew in another pod
     straggling: bool = False  # whether its condition says that it is late
     progress: float | None = None  # the part of its work that is done, as it says itself, 0..1
     unread_progress: str = ""  # what of that cannot be read, and why, of a task that may have a copy

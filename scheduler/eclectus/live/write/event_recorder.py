@@ -88,6 +88,8 @@ class EventRecorder:
             self._add(evict, "Normal", "Reclaimed", "Reclaiming", f"{note} for pod {evict.preemptor}")
             return
         note = f"Preempted by pod {evict.preemptor} on node {evict.node}"
+        if evict.claim:
+            note += ": its work may begin anew, and that pod would lose more"
         self._add(evict, "Normal", "Preempted", "Preempting", note)
 
     def warned(self, warn: Warn) -> None:

@@ -135,6 +135,8 @@ def disruption_patch(evict: Evict, now: datetime) -> dict[str, Any]:
     why = "preempting to accommodate a higher priority pod"
     if evict.pool:
         why = f"pool {evict.pool} takes back its {evict.claim}"
+    elif evict.claim:
+        why = "its work may begin anew, and another pod would lose more"
     condition = {
         "type": "DisruptionTarget",
         "status": "True",

@@ -1,5 +1,6 @@
 """From pods that wait to what is asked about them: which nodes and groups the network of a round has."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -9,8 +10,9 @@ from eclectus.framework import Ints, Rows, Task, TaskClass, View
 from eclectus.policies.quincy.costs import CostModel
 from eclectus.policies.quincy.costs.cost_model import DataCosts, Nearness
 from eclectus.policies.quincy.graph import Group, Job, NodeSlots, Reach, network
-from eclectus.policies.quincy.groups import Waiting, outranked
+from eclectus.policies.quincy.groups import Waiting, job_of, outranked, precedence_of
 from eclectus.policies.quincy.round import Round
+from eclectus.policies.quincy.running import RunningGroups, RunningPods
 
 ARCS_MOST = 200_000  # from classes, and from racks of classes, to nodes
 NODES_LEAST = 64  # of a class, however many classes there are
@@ -25,31 +27,72 @@ class _Known(NamedTuple):
 
 
 class Draft:
-    """The parts of a round. `slots`: by node, how many pods of whatever class fit there."""
+    """The parts of a round. `slots`: by node, how many pods of whatever class fit there.
 
-    def __init__(self, view: View, model: CostModel, taken: Sequence[Task], data: DataCosts | None) -> None:
+    The last nodes are the places of running pods that may be ended, one for each row with some of them.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        model: CostModel,
+        taken: Sequence[Task],
+        data: DataCosts | None,
+        running: RunningPods | None,
+    ) -> None:
         self._view, self._model, self._data = view, model, data
         self.waiting = Waiting(view, taken, data)
         self._nearness = self.waiting.nearness()
         self._place_of = {key: at for at, key in enumerate(self.waiting.classes)}
+        self._pods = () if running is None else running.pods
+        self._running = RunningGroups(view, running, model, data)
         known = [*self._by_class()]
-        self._rows = np.unique(np.concatenate([each.rows for each in known]))
+        free = np.unique(np.concatenate([each.rows for each in known]))
+        places = np.zeros(0, dtype=np.intp) if running is None else running.rows
+        self._first_place, self._rows = len(free), np.concatenate((free, places))
         self.slots: Ints = np.zeros(len(self._rows), dtype=np.int64)
         self._reaches: list[Reach] = []
         for of_class, each in zip(self.waiting.classes.values(), known, strict=True):
-            nodes = np.searchsorted(self._rows, each.rows)
-            rises = np.full(len(nodes), model.rise(of_class), dtype=np.int64)
-            self._reaches.append(Reach(nodes, each.slots, each.costs, rises))
+            nodes = np.searchsorted(free, each.rows)
             np.maximum.at(self.slots, nodes, each.slots)
+            self._reaches.append(self._reach(of_class, nodes, each, running))
+        if running is not None:
+            self.slots[self._first_place :] = running.counts
+
+    def _reach(self, of_class: TaskClass, nodes: Ints, known: _Known, running: RunningPods | None) -> Reach:
+        """The nodes with room for a class, and the places of pods that may be ended for one of it."""
+        slots, costs = known.slots, known.costs
+        if running is not None:
+            at, more = running.slots(of_class)
+            nodes = np.concatenate((nodes, self._first_place + at))
+            slots = np.concatenate((slots, more))
+            costs = np.concatenate((costs, self._model.costs(self._view, of_class, running.rows[at])))
+        return Reach(nodes, slots, costs, np.full(len(nodes), self._model.rise(of_class), dtype=np.int64))
+
+    def pods_of_jobs(self) -> tuple[Counter[str], Counter[str]]:
+        """By job, in the order of their numbers: how many of its pods wait, and how many may be ended."""
+        waiting, running = Counter(dict.fromkeys(self.waiting.jobs, 0)), Counter[str]()
+        for key, tasks in self.waiting.groups.items():
+            waiting[key.job] += len(tasks)
+        for pod in self._pods:
+            running[job_of(pod.task)] += 1
+        waiting.update(dict.fromkeys(running, 0))
+        return waiting, running
 
     def round(self, jobs: Sequence[Job], until: float) -> Round:
         """What is asked, with these bounds of jobs; it is given up at `until`."""
         view, rows, waiting = self._view, self._rows, self.waiting
         racks = np.zeros(0, dtype=np.int64) if self._data is None else self._data.racks[rows]
-        groups = outranked([*self._groups(racks)], [key.precedence for key in waiting.groups], self._reaches)
-        crowding = NodeSlots(self.slots, *self._model.crowding(view, rows))
+        job_at = {job: at for at, job in enumerate(self.pods_of_jobs()[0])}
+        place_at = {row: at for at, row in enumerate(rows[self._first_place :].tolist(), self._first_place)}
+        running, tasks = self._running.sources(job_at, place_at), self._running.tasks
+        precedence = [key.precedence for key in waiting.groups] + [
+            precedence_of(each[0].task) for each in tasks
+        ]
+        groups, running = outranked([*self._groups(racks)], running, precedence, self._reaches)
+        crowding = NodeSlots(self.slots, *self._model.crowding(view, rows), len(place_at))
         return Round(
-            network(groups, jobs, self._reaches, crowding),
+            network(groups, jobs, self._reaches, crowding, running),
             [view.cluster.names[row] for row in rows.tolist()],
             rows,
             racks,
@@ -59,6 +102,9 @@ class Draft:
             {task.uid: at for at, tasks in enumerate(waiting.groups.values()) for task in tasks},
             view.now,
             until,
+            self._first_place,
+            running,
+            tasks,
         )
 
     def _by_class(self) -> Iterator[_Known]:
@@ -92,12 +138,14 @@ class Draft:
 
     def _groups(self, racks: Ints) -> Iterator[Group]:
         """The groups, with arcs to nodes and racks near their data. `racks`: those of the nodes."""
-        members, positions = _Members(racks), {row: at for at, row in enumerate(self._rows.tolist())}
+        members, positions = _Members(racks), defaultdict[int, list[int]](list)
+        for at, row in enumerate(self._rows.tolist()):
+            positions[row].append(at)
         for (key, tasks), near in zip(self.waiting.groups.items(), self._nearness, strict=True):
             nodes = {
-                positions[row]: cost
+                at: cost
                 for row, cost in zip(near.rows, near.costs, strict=True)
-                if row in positions
+                for at in positions.get(row, ())
             }
             waited = max(self._view.now - tasks[0].created, 0.0)
             yield Group(

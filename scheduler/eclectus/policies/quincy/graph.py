@@ -14,6 +14,10 @@ the arc from there to the sink has the capacity F - E. `feasible_bounds` makes t
 solver only says that they are not.
 
 Arcs of which each further unit costs more are as many arcs of one unit each, the cheapest first (`rising`).
+
+Pods that run and may be ended for others are sources too: each has an arc to its place and one to the
+unscheduled pods of its job. The places of all such pods of a node are a node of their own beside it, with as
+many slots: who gets one of these ends a pod.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -24,6 +28,7 @@ from numpy.typing import NDArray
 
 from eclectus.framework import COST_MOST, FlowProblem, Ints
 
+STAYING = -1  # what each arc costs that pods take which stay: our own solver begins with negative ones full
 STEPS_MOST = 10  # arcs of one unit side by side; the last one takes all that is left (Firmament's multi-arcs)
 
 
@@ -56,8 +61,21 @@ class Group(NamedTuple):
     racks: Sequence[tuple[Hashable, Sequence[int] | Ints, int]] = ()
 
 
+class Running(NamedTuple):
+    """Equal running pods of one job that may be ended. `place`: the position of the node of their places.
+
+    `stays_at`: what it costs that one of them stays; `ends_at`: that it is ended.
+    """
+
+    job: int
+    place: int
+    pods: int
+    stays_at: int
+    ends_at: int
+
+
 class Job(NamedTuple):
-    """How many of its waiting pods start, at least and at most; None for all."""
+    """How many of its pods run that wait or may be ended, at least and at most; None for all."""
 
     least: int = 0
     most: int | None = None
@@ -67,11 +85,13 @@ class NodeSlots(NamedTuple):
     """By node of the network: how many pods fit on it, of whatever class, and what the next ones cost more.
 
     `costs`: of the first further pod; `rise`: of each after it. With a rise of 0 all cost the same.
+    `places`: how many nodes, the last ones, are the places of pods that run: there nothing rises.
     """
 
     slots: Ints
     costs: Ints
     rise: int = 0
+    places: int = 0
 
 
 class Network(NamedTuple):
@@ -138,17 +158,22 @@ class _Arcs:
 
 
 def network(
-    groups: Sequence[Group], jobs: Sequence[Job], reaches: Sequence[Reach], crowding: NodeSlots
+    groups: Sequence[Group],
+    jobs: Sequence[Job],
+    reaches: Sequence[Reach],
+    crowding: NodeSlots,
+    running: Sequence[Running] = (),
 ) -> Network:
     """The network of a round. Raises ValueError without groups."""
     if not groups:
         raise ValueError("a network needs at least one group of pods")
-    waiting = [0] * len(jobs)
-    for group in groups:
-        waiting[group.job] += group.pods
-    bounds = feasible_bounds(jobs, waiting, int(crowding.slots.sum()))
+    sources: Sequence[Group | Running] = (*groups, *running)
+    of_job = [0] * len(jobs)
+    for source in sources:
+        of_job[source.job] += source.pods
+    bounds = feasible_bounds(jobs, of_job, int(crowding.slots.sum()))
     racks = {(group.reach, name): nodes for group in groups for name, nodes, _ in group.racks}
-    first_job = len(groups)
+    first_job = len(sources)
     first_class = first_job + len(jobs)
     first_rack = first_class + len(reaches)
     first_node = first_rack + len(racks)
@@ -165,6 +190,7 @@ def network(
         if len(group.nodes):
             nodes, slots, costs = _preferred(group, reaches[group.reach])
             arcs.add(at, first_node + nodes, slots, costs)
+    _add_running(arcs, running, len(groups), first_job, first_node)
     for job, (least, most) in enumerate(bounds):
         arcs.add(first_job + job, sink, most - least, 0)
     for at, of_class in enumerate(reaches):
@@ -175,12 +201,30 @@ def network(
         _add_reach(arcs, rack_at[class_at, name], of_rack, first_node)
     every = first_node + np.arange(len(crowding.slots))
     rises = np.full(len(every), crowding.rise, dtype=np.int64)
-    arcs.rising(every, np.full(len(every), sink), crowding.slots, crowding.costs, rises)
+    costs, first_place = crowding.costs.copy(), len(every) - crowding.places
+    rises[first_place:], costs[first_place:] = 0, STAYING
+    arcs.rising(every, np.full(len(every), sink), crowding.slots, costs, rises)
     supplies = np.zeros(sink + 1, dtype=np.int64)
-    supplies[: len(groups)] = [group.pods for group in groups]
-    supplies[first_job:first_class] = [most - pods for (_, most), pods in zip(bounds, waiting, strict=True)]
+    supplies[:first_job] = [source.pods for source in sources]
+    supplies[first_job:first_class] = [most - pods for (_, most), pods in zip(bounds, of_job, strict=True)]
     supplies[sink] = -supplies.sum()
     return Network(arcs.problem(supplies), first_node)
+
+
+def _add_running(
+    arcs: _Arcs, running: Sequence[Running], first: int, first_job: int, first_node: int
+) -> None:
+    """To their places and to the unscheduled pods of their jobs; `first`: the number of their first source.
+
+    Each pod takes one of its two arcs, so only the difference of their costs matters: what all stay costs is
+    left out. Who gets a place has the cost of the arc behind it too, so to end a pod for nobody costs 1 more.
+    """
+    if running:
+        sources = first + np.arange(len(running))
+        pods, apart = [each.pods for each in running], [each.ends_at - each.stays_at for each in running]
+        arcs.add(sources, [first_node + each.place for each in running], pods, STAYING)
+        bounded = np.clip(np.array(apart) + STAYING, -COST_MOST, COST_MOST)
+        arcs.add(sources, [first_job + each.job for each in running], pods, bounded)
 
 
 def _add_reach(arcs: _Arcs, tail: int, reach: Reach, first_node: int) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from eclectus.framework import COST_MOST, ClassKey, Task, TaskClass, View
 from eclectus.policies.quincy.costs.cost_model import WHOLE_MOST, DataCosts, Nearness
-from eclectus.policies.quincy.graph import Group, Reach
+from eclectus.policies.quincy.graph import Group, Reach, Running
 
 BUCKETS = 4  # of waiting time, for each doubling of it: pods in one are equal
 DATA_MOST = 1000  # groups of a round that have arcs by their data
@@ -51,7 +51,7 @@ class Waiting:
             if class_key not in self.classes:
                 self.classes[class_key] = view.task_class(task)
             bucket = int(BUCKETS * log2(1.0 + max(view.now - task.created, 0.0)))
-            key = GroupKey(job, class_key, (task.priority, not task.copy_of), bucket)
+            key = GroupKey(job, class_key, precedence_of(task), bucket)
             self.groups.setdefault(self._by_data(key, task), []).append(task)
 
     def _by_data(self, key: GroupKey, task: Task) -> GroupKey:
@@ -79,26 +79,42 @@ class Waiting:
         return found
 
 
-def outranked(
-    groups: Sequence[Group], precedence: Sequence[tuple[int, bool]], reaches: Sequence[Reach]
-) -> list[Group]:
-    """The groups, with such costs of staying that one of higher precedence stays only if all lower ones do.
+def precedence_of(task: Task) -> tuple[int, bool]:
+    """Its priority, and whether it is no copy: the greater comes first."""
+    return task.priority, not task.copy_of
 
-    Each step of precedence adds more than what two groups can differ in. Nodes that count as dead are left
-    out of that: nobody has to go there.
+
+def outranked(
+    groups: Sequence[Group],
+    running: Sequence[Running],
+    precedence: Sequence[tuple[int, bool]],
+    reaches: Sequence[Reach],
+) -> tuple[list[Group], list[Running]]:
+    """Both, with such costs of having no node that of higher precedence nobody has none for a lower one.
+
+    Each step of precedence adds more than what two of them can differ in. Nodes that count as dead are left
+    out of that: nobody has to go there. `precedence`: of the groups, then of those that run.
     """
     ranks = {each: rank for rank, each in enumerate(sorted(set(precedence)))}
     if len(ranks) == 1:
-        return list(groups)
+        return list(groups), list(running)
     costs = np.concatenate([reach.costs for reach in reaches])
     costs = costs[costs < WHOLE_MOST]
-    staying = [group.waits_at for group in groups]
-    by_data = max(group.elsewhere or 0 for group in groups)
-    step = (int(np.ptp(costs)) if len(costs) else 0) + by_data + max(staying) - min(staying) + 1
-    return [
-        group._replace(waits_at=min(group.waits_at + ranks[each] * step, COST_MOST))
-        for group, each in zip(groups, precedence, strict=True)
-    ]
+    without = [group.waits_at for group in groups] + [each.ends_at for each in running]
+    stays = [0, *(each.stays_at for each in running)]
+    by_data = max(group.elsewhere or 0 for group in groups) + max(stays) - min(stays)
+    step = (int(np.ptp(costs)) if len(costs) else 0) + by_data + max(without) - min(without) + 1
+    more = [ranks[each] * step for each in precedence]
+    return (
+        [
+            group._replace(waits_at=min(group.waits_at + above, COST_MOST))
+            for group, above in zip(groups, more, strict=False)
+        ],
+        [
+            each._replace(ends_at=min(each.ends_at + above, COST_MOST))
+            for each, above in zip(running, more[len(groups) :], strict=True)
+        ],
+    )
 
 
 def job_of(task: Task) -> str:

@@ -9,8 +9,8 @@ that a solver that is away costs quality and no time.
 M. Isard and others, "Quincy: Fair Scheduling for Distributed Computing Clusters", SOSP 2009; I. Gog and
 others, "Firmament: Fast, Centralized Cluster Scheduling at Scale", OSDI 2016. Departures:
 - costs are by model (costs/): by default run times. Those of the paper, bytes to be moved, are `quincy`.
-- running pods stay where they are. The paper's running arcs, by which a round may also end or move a pod, are
-  left out: in Kubernetes a pod that is moved begins anew.
+- by default running pods stay where they are. With `running: preempt` a round may end those that say so
+  (running.py), after a least time and for a least gain. None is moved, for a pod that is moved begins anew.
 - pods have vectors of requests, a network has slots. A node has as many slots for a class as pods of it fit
   there, and in all as many as for the class of which most fit. Where pods of several classes did not fit
   together, the rest is solved again, up to `RETRIES` times and within the time limit of the first round, and
@@ -25,10 +25,11 @@ others, "Firmament: Fast, Centralized Cluster Scheduling at Scale", OSDI 2016. D
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, inf
 from sys import maxsize
+from typing import Literal
 
 from typing_extensions import override
 
@@ -43,7 +44,9 @@ from eclectus.framework import (
     PendingTasks,
     Place,
     PlaceTraits,
+    Preempt,
     Reason,
+    SettingsError,
     Solution,
     Task,
     Unschedulable,
@@ -56,8 +59,9 @@ from eclectus.policies.quincy.costs import Costs, Prices, model_of
 from eclectus.policies.quincy.costs.cost_model import DataCosts
 from eclectus.policies.quincy.draft import Draft
 from eclectus.policies.quincy.graph import Job
-from eclectus.policies.quincy.groups import Waiting, job_of
+from eclectus.policies.quincy.groups import job_of
 from eclectus.policies.quincy.round import Answer, Round
+from eclectus.policies.quincy.running import Ends, Hysteresis, RunningPods
 
 ROUND_MOST = 2000  # pods in a round: as many as a step places
 RETRIES = 3  # rounds in succession after which pods did not fit together
@@ -65,7 +69,11 @@ SOON = 0.01  # seconds, after which a round that must not wait begins
 AGAIN = 1.0  # seconds, after which pods that stay by choice are asked about again, if nothing happens
 ASKED = Reason("is part of a flow problem of all waiting pods, whose answer is to come")
 NEXT = Reason("is part of the next flow problem of all waiting pods")
+ENDING = Reason("pods are ended for it by the flow problem of all waiting pods")
+NO_PLACE = Reason("no node has room, nor would one without the pods that may be ended for it now")
 GONE = -1  # as a row
+
+Running = Literal["pinned", "preempt"]
 
 
 @dataclass(eq=False)
@@ -117,6 +125,28 @@ class Quincy(Place):
         "a job gets no more than its max-min fair part of the slots, and no less if it has pods to start",
         why="throughput is best without; the paper's best results have it on",
     )
+    running: Running = setting(
+        "pinned",
+        "whether rounds may end running pods for others, with `preempt`: those that say that they are "
+        "restartable, of Jobs, which then make new ones",
+        why="what such a pod has done is lost",
+    )
+    min_runtime: float = setting(
+        60.0,
+        "for how long a pod runs before it may be ended, with `running: preempt`",
+        why="a pod that has just begun has cost its start, and shares change with every pod that comes",
+        unit="s",
+        least=0,
+        most=86_400,
+    )
+    min_gain: float = setting(
+        10.0,
+        "how much has to be saved where a pod is ended, beside what it has run, with `running: preempt`",
+        why="as long as a pod takes to start anew; costs are no more exact than that",
+        unit="s",
+        least=0,
+        most=86_400,
+    )
     interval: float = setting(
         0.2,
         "from the beginning of one round to the next, at least",
@@ -137,6 +167,9 @@ class Quincy(Place):
     def __post_init__(self) -> None:
         prices = Prices(self.rack, self.rack_seconds, self.across_seconds, self.wait_weight)
         self._model = model_of(self.costs, self.bandwidth, prices)
+        if self.running == "preempt" and not self._model.is_time:
+            raise SettingsError("running", "preempt needs costs that are times: rosella or quincy")
+        self._hysteresis = Hysteresis(self.min_runtime, self.min_gain)
         self._data: DataCosts | None = None  # in this cycle
         self._round: Round | None = None
         self._next_at = -inf  # when the next round may begin, seconds
@@ -151,9 +184,14 @@ class Quincy(Place):
     @property
     @override
     def traits(self) -> PlaceTraits:
-        """What jobs hold is needed for fair shares only."""
-        needs: frozenset[Need] = frozenset({"shares"}) if self.fair_share else frozenset()
-        return PlaceTraits(defers=True, takes_all_pending=True, asks_solver=True, needs=needs)
+        """What jobs hold is needed for fair shares only, and what may be ended to end it."""
+        preempts = self.running == "preempt"
+        needs: set[Need] = {"shares"} if self.fair_share else set()
+        if preempts:
+            needs |= {"restartable pods"}
+        return PlaceTraits(
+            defers=True, takes_all_pending=True, asks_solver=True, preempts=preempts, needs=frozenset(needs)
+        )
 
     @override
     def counted_by(self, task: Task) -> str:
@@ -165,9 +203,11 @@ class Quincy(Place):
         mode, solution = "", None
         self._data = self._model.data(view)
         for task in pending:
-            task_class = view.task_class(task)
-            if not task_class.fits_now_count:
+            if not view.task_class(task).fits_now_count and not self._may_preempt(view, task):
                 yield Unschedulable(task)
+                continue
+            if view.restartable and view.placed.is_nominated(task.uid):
+                yield Defer(task, Wait(ENDING, view.now + AGAIN))
                 continue
             if not mode and task.gang is None:
                 mode, solution = self._mode(view)
@@ -188,6 +228,10 @@ class Quincy(Place):
             yield from self._commit(view, taken, solution)
         else:
             yield from self._ask(view, taken)
+
+    def _may_preempt(self, view: View, task: Task) -> bool:
+        """Whether pods that may be ended are looked at for a task without room."""
+        return bool(view.restartable) and task.preempts and task.gang is None and not task.copy_of
 
     def _mode(self, view: View) -> tuple[str, Solution | None]:
         """What is to be done with pods now, and the solution if that is to commit it."""
@@ -224,33 +268,42 @@ class Quincy(Place):
     # -- asking ------------------------------------------------------------------------------------
 
     def _ask(self, view: View, taken: Sequence[Task]) -> Iterator[Action]:
-        """Begin a round."""
-        self._round = self._last = self._begun(view, taken)
+        """Begin a round. Tasks without any place are in none, and are soon looked at again.
+
+        None of these is unschedulable: a pod of their class may come for which others may be ended.
+        """
+        until, self._next_at, self._due = self._due, view.now + self.interval, inf
+        running = RunningPods(view, taken, self._hysteresis) if view.restartable else None
+        if running is not None:
+            again = Wait(NO_PLACE, max(min(running.next_at, view.now + AGAIN), view.now + SOON))
+            yield from (Defer(task, again) for task in taken if not running.has_place(view.task_class(task)))
+            taken = [task for task in taken if running.has_place(view.task_class(task))]
+        if not taken:
+            return
+        self._round = self._last = self._begun(view, taken, running, until)
         self._answer, self._flows = "awaited", {}
-        self._next_at, self._due = view.now + self.interval, inf
         yield Ask(self._round.network.problem, self._round.until - view.now)
         yield from (Defer(task, Wait(ASKED, self._round.until)) for task in taken)
 
-    def _begun(self, view: View, taken: Sequence[Task]) -> Round:
-        draft = Draft(view, self._model, taken, self._data)
-        jobs = self._bounds(view, draft.waiting, int(draft.slots.sum()))
-        return draft.round(jobs, min(view.now + self.solve_timeout, self._due))
+    def _begun(self, view: View, taken: Sequence[Task], running: RunningPods | None, until: float) -> Round:
+        """`until`: when it is given up at the latest, seconds."""
+        draft = Draft(view, self._model, taken, self._data, running)
+        return draft.round(self._bounds(view, draft), min(view.now + self.solve_timeout, until))
 
-    def _bounds(self, view: View, waiting: Waiting, slots: int) -> list[Job]:
-        """How many of its tasks each job starts at least and at most."""
+    def _bounds(self, view: View, draft: Draft) -> list[Job]:
+        """How many tasks each job starts, or keeps of those that may be ended, at least and at most."""
+        waiting, ends = draft.pods_of_jobs()
         if not self.fair_share:
-            return [Job()] * len(waiting.jobs)
+            return [Job()] * len(waiting)
         shares = view.shares(self)
-        running = [shares.held(job).get(PODS, 0) for job in waiting.jobs]
-        pods = Counter[str]()
-        for key, tasks in waiting.groups.items():
-            pods[key.job] += len(tasks)
-        demands = [float(held + pods[job]) for held, job in zip(running, waiting.jobs, strict=True)]
+        held = {job: shares.held(job).get(PODS, 0) for job in waiting}
+        stays = [held[job] - ends[job] for job in waiting]
+        demands = [float(held[job] + pods) for job, pods in waiting.items()]
         none, equal = [0.0] * len(demands), [1.0] * len(demands)
-        fair = level_shares(float(slots + sum(running)), demands, none, equal)
+        fair = level_shares(float(int(draft.slots.sum()) + sum(stays)), demands, none, equal)
         return [
-            Job(max(floor(share) - held, 0), max(ceil(share) - held, 0))
-            for share, held in zip(fair, running, strict=True)
+            Job(max(floor(share) - kept, 0), max(ceil(share) - kept, 0))
+            for share, kept in zip(fair, stays, strict=True)
         ]
 
     # -- answers -----------------------------------------------------------------------------------
@@ -260,19 +313,24 @@ class Quincy(Place):
         begun, self._round = self._round, None
         if begun is None:
             return
-        rows: dict[int, deque[int]] = defaultdict(deque)
-        for group, node, pods in begun.network.placed(solution.routes):
-            self._flows[group, node] = self._flows.get((group, node), 0) + pods
-            rows[group].extend([view.cluster.rows.get(begun.nodes[node], GONE)] * pods)
-        misfits, left = list[Task](), list[Task]()
+        to_of, ends = self._read(view, begun, solution)
+        misfits, left, ending = list[Task](), list[Task](), Wait(ENDING, view.now + AGAIN)
         for task in taken:
-            to = rows.get(begun.group_of.get(task.uid, -1))
+            to = to_of.get(begun.group_of.get(task.uid, -1))
             if not to:
                 left.append(task)
-            elif (row := to.popleft()) != GONE and view.task_class(task).scalars.fits_now[row]:
-                yield Bind(task, row)
+                continue
+            node = to.popleft()
+            row = view.cluster.rows.get(begun.nodes[node], GONE)
+            action: Bind | Preempt | None = None
+            if row != GONE and view.task_class(task).scalars.fits_now[row]:
+                action = Bind(task, row)
+            elif row != GONE and node >= begun.first_place:
+                action = ends.make_room(task, row, ending)
+            if action is not None:
+                yield action
             else:
-                misfits.append(task)
+                (left if ends.are_enough else misfits).append(task)
         yield from self._try_again(view, misfits, begun.until)
         waits = dict[int, Wait]()  # by group
         for task in left:
@@ -280,6 +338,18 @@ class Quincy(Place):
             if at is not None and at not in waits:
                 waits[at] = self._stays(view, begun, at)
             yield Defer(task, self._next_wait(view) if at is None else waits[at])
+
+    def _read(self, view: View, begun: Round, solution: Solution) -> tuple[Mapping[int, deque[int]], Ends]:
+        """Where pods of each group were sent, by position, and whom the answer ends."""
+        to_of, staying = defaultdict[int, deque[int]](deque), Counter[int]()
+        groups = len(begun.groups)
+        for source, node, pods in begun.network.placed(solution.routes):
+            if source < groups:
+                self._flows[source, node] = self._flows.get((source, node), 0) + pods
+                to_of[source].extend([node] * pods)
+            else:
+                staying[source - groups] += pods
+        return to_of, Ends(view, begun.tasks, staying)
 
     def _try_again(self, view: View, misfits: Sequence[Task], until: float) -> Iterator[Action]:
         """Pods that did not fit together are in the next round, which is due; after several one by one.
@@ -313,7 +383,9 @@ class Quincy(Place):
         task_class = view.task_class(task)
         rows = task_class.fits_now_rows
         if not len(rows):
-            return Unschedulable(task)
+            return (
+                Defer(task, self._next_wait(view)) if self._may_preempt(view, task) else Unschedulable(task)
+            )
         costs = self._model.costs(view, task_class, rows) + self._model.crowding(view, rows)[0]
         if self._data is not None and task.inputs:
             costs = costs + self._data.costs(task.inputs, rows)

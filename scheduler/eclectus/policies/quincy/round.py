@@ -7,14 +7,19 @@ import numpy as np
 
 from eclectus.framework import Floats, FlowArc, FlowPart, Ints, Rows
 from eclectus.policies.quincy.costs.cost_model import Nearness
-from eclectus.policies.quincy.graph import Group, Network, Reach, least_costs
+from eclectus.policies.quincy.graph import Group, Network, Reach, Running, least_costs
+from eclectus.policies.quincy.running import Placed
 
 ARCS_SHOWN = 20  # to people, of a group
 Answer = Literal["awaited", "optimal", "infeasible", "failed"]
 
 
 class Round(NamedTuple):
-    """What was asked. `rows`, `racks`: of the nodes then; `racks` is empty where data cost nothing."""
+    """What was asked. `rows`, `racks`: of the nodes then; `racks` is empty where data cost nothing.
+
+    `ends`: the sources of running pods that may be ended, numbered behind the groups; `tasks`: these pods.
+    From `first_place` on nodes are their places.
+    """
 
     network: Network
     nodes: Sequence[str]  # names, by position in the network
@@ -26,6 +31,9 @@ class Round(NamedTuple):
     group_of: Mapping[str, int]  # uid -> group
     at: float  # when it was asked, seconds
     until: float  # when it is given up, seconds
+    first_place: int
+    ends: Sequence[Running]
+    tasks: Sequence[Sequence[Placed]]
 
     def costs(self, group: int) -> Ints:
         """What it costs a pod of the group on each node of its class."""
@@ -59,13 +67,17 @@ class Round(NamedTuple):
         in_rack: Sequence[int | None] = [None] * len(of_class.nodes)
         across = in_rack
         if held is not None and held.total:
-            moved = held.moved(self.rows[of_class.nodes], self.racks[of_class.nodes])
-            in_rack, across = map(_whole, moved)
+            rows, first, back = np.unique(self.rows[of_class.nodes], return_index=True, return_inverse=True)
+            moved = held.moved(rows, self.racks[of_class.nodes][first])
+            in_rack, across = (_whole(sizes[back]) for sizes in moved)
         columns = (of_class.nodes.tolist(), of_class.slots.tolist(), self.costs(at).tolist())
         return [
-            FlowArc(self.nodes[node], cost, slots, flows.get((at, node), 0), near, far)
+            FlowArc(self._name(node), cost, slots, flows.get((at, node), 0), near, far)
             for node, slots, cost, near, far in zip(*columns, in_rack, across, strict=True)
         ]
+
+    def _name(self, node: int) -> str:
+        return f"{self.nodes[node]}{' (ends a pod)' if node >= self.first_place else ''}"
 
     def _why(self, at: int, arcs: Sequence[FlowArc], stay: int) -> str:
         """Why pods of the group were sent where they were, in words; `arcs`: those with flow first."""

@@ -28,6 +28,7 @@ class WorkClass(Struct, frozen=True, cache_hash=True):
     pool: str = ""  # the name of the Pool that its pods ask for
     gang: int = 0  # tasks of a job that start together, as the pods of a PodGroup; 0: each by itself
     speculative: bool = False  # its pods may have copies
+    restartable: bool = False  # its pods may be ended for others
     demand: Amounts = ()  # set from spec: its requests and one pod slot
 
     def __post_init__(self) -> None:

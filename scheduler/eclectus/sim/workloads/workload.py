@@ -100,6 +100,9 @@ class GeneratedClass(TaskNeeds):
     )
     begins: float = setting(0.0, "its jobs arrive from then on", unit="s", least=0)
     speculative: bool = setting(False, "its pods may have copies, where a profile speculates")
+    restartable: bool = setting(
+        False, "its pods may be ended for others, where a profile's place does that; their work begins anew"
+    )
     parallelism: int | None = setting(
         None, "tasks of a job that there are at a time; all by default", least=1
     )
@@ -118,8 +121,8 @@ class GeneratedClass(TaskNeeds):
     def generated(self) -> WorkClass:
         """The class of its tasks."""
         of_needs = self.work_class(self.workload or self.name)
-        beside = {"namespace": self.namespace, "pool": self.pool, "speculative": self.speculative}
-        return replace(of_needs, gang=self.gang, **beside)
+        beside = {"namespace": self.namespace, "pool": self.pool, "gang": self.gang}
+        return replace(of_needs, speculative=self.speculative, restartable=self.restartable, **beside)
 
 
 def capacity(work_class: WorkClass, machines: Iterable[Machine]) -> float:

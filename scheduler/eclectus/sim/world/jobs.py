@@ -264,6 +264,7 @@ def _pod(name: str, job: str, profile: str, work_class: WorkClass, now: float, *
         job=job,
         asked_pool=work_class.pool,
         speculative=work_class.speculative,
+        restartable=work_class.restartable,
         **more,
     )
 

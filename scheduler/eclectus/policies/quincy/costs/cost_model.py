@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eclectus.framework import COST_MOST, Floats, Input, Ints, Rows, TaskClass, View
+from eclectus.framework import COST_MOST, Floats, Input, Ints, Rows, Task, TaskClass, View
 
 WHOLE_MOST = COST_MOST // 2  # of a node or of staying; what priorities add to that is within COST_MOST
 
@@ -103,5 +103,19 @@ class CostModel(ABC):
         """Of a pod of the class that stays without a node in this round and has waited for so many seconds.
 
         By default any node is better than none.
+        """
+        return WHOLE_MOST
+
+    is_time: bool = False
+    """Whether costs are milliseconds, so that what a running pod has done may be taken off."""
+
+    def staying(self, view: View, task: Task, row: int) -> int:
+        """Of a running pod on its node, beside its data, as if it began there now."""
+        return 0
+
+    def ended(self, view: View, task: Task, waited: float) -> int:
+        """Of a running pod that is ended and then waits. It has waited for so many seconds before it ran.
+
+        As `waiting`, without the nodes of its class: nothing else may be asked about that.
         """
         return WHOLE_MOST

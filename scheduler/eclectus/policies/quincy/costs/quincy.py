@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from eclectus.framework import Input, Ints, Rows, TaskClass, View
+from eclectus.framework import Input, Ints, Rows, Task, TaskClass, View
 from eclectus.policies.quincy.costs.cost_model import (
     WHOLE_MOST,
     CostModel,
@@ -60,6 +60,8 @@ class Prices(NamedTuple):
 class TransferTimes(CostModel):
     """Milliseconds, by the pod's data alone."""
 
+    is_time = True
+
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
 
@@ -77,6 +79,13 @@ class TransferTimes(CostModel):
 
     @override
     def waiting(self, view: View, task_class: TaskClass, waited: float) -> int:
+        return self._waited(waited)
+
+    @override
+    def ended(self, view: View, task: Task, waited: float) -> int:
+        return self._waited(waited)
+
+    def _waited(self, waited: float) -> int:
         return min(round(MS * self._prices.waiting * waited) + STAYING_LEAST, WHOLE_MOST)
 
 
