@@ -15,7 +15,7 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.events import TaskGone
 from eclectus.model.objects import Input, Task
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from eclectus.policies.rosella.locality import data_price, learned_times
+from eclectus.policies.rosella.locality import DataLevel, DataPrice, DataPrices, data_price, learned_times
 from eclectus.policies.rosella.replan import DEFERRED_BY_DATA
 from worlds import World
 
@@ -117,19 +117,27 @@ def test_bytes_over_a_stated_bandwidth_are_seconds(size: int, node: str) -> None
     assert made.node_of("a") == node
 
 
+def seconds_of(price: DataPrice) -> dict[int, float]:
+    """By row of the nodes near the data, what it takes to read the rest there."""
+    return {
+        row: seconds
+        for each in price.near
+        for row, seconds in zip(each.rows.tolist(), each.seconds_at.tolist(), strict=True)
+    }
+
+
 def test_a_node_with_a_part_of_the_bytes_reads_the_rest() -> None:
     made = world(None, settings={"data_bandwidth": 100.0}, n0=1.0, n1=1.0, n2=1.0)
     task = make_task("a", inputs=(Input("a", 3 * GB, ("n0", "n1")), Input("b", GB, ("n1", "no", "n1"))))
-    price = data_price(made.engine._state.view, task, 100.0)
+    price = data_price(made.engine._state.view, task, DataPrices(bandwidth=100.0))
     assert price is not None
     rows = made.engine._state.cluster.rows
-    found = dict(zip(price.rows.tolist(), price.seconds_at.tolist(), strict=True))
-    assert found == {rows["n0"]: 10.0, rows["n1"]: 0.0}
+    assert seconds_of(price) == {rows["n0"]: 10.0, rows["n1"]: 0.0}
     assert (price.times, price.seconds) == (1.0, 40.0)
 
 
 def test_a_second_of_reading_weighs_what_it_costs_others() -> None:
-    price = data_price(world(2.0, n0=1.0).engine._state.view, reads("a", "n0"), None)
+    price = data_price(world(2.0, n0=1.0).engine._state.view, reads("a", "n0"), DataPrices())
     assert price is not None
     assert price.elsewhere(10.0) == pytest.approx(20.0, rel=0.05)
     assert replace(price, weight=3.0).elsewhere(10.0) == pytest.approx(40.0, rel=0.05)
@@ -137,7 +145,7 @@ def test_a_second_of_reading_weighs_what_it_costs_others() -> None:
 
 def test_a_service_has_no_price() -> None:
     view = world(9.0, n0=1.0).engine._state.view
-    assert data_price(view, reads("a", "n0", long_running=True), None) is None
+    assert data_price(view, reads("a", "n0", long_running=True), DataPrices()) is None
 
 
 # -- what is learned -----------------------------------------------------------------------------------
@@ -152,14 +160,16 @@ def gain(times: float, samples: int) -> DataGain:
 
 
 def test_a_ratio_counts_once_enough_have_ended_and_from_1_05_on() -> None:
-    assert learned_times(None) == learned_times(gain(3.0, LEAST_SAMPLES - 1)) == 1.0
-    assert learned_times(gain(1.04, 1000)) == learned_times(gain(0.5, 1000)) == 1.0
-    assert learned_times(gain(3.0, 10_000)) == pytest.approx(3.0, rel=0.06)
+    assert (
+        learned_times(None) == learned_times(gain(3.0, LEAST_SAMPLES - 1)) == [pytest.approx(1.0, abs=0.01)]
+    )
+    assert learned_times(gain(1.04, 1000)) == learned_times(gain(0.5, 1000)) == learned_times(None)
+    assert learned_times(gain(3.0, 10_000)) == [pytest.approx(3.0, rel=0.06)]
 
 
 def test_times_are_what_is_most_likely_where_far_tasks_take_longer() -> None:
-    assert gain(3.0, LEAST_SAMPLES - 1).times == gain(1.0, 100).times == gain(0.5, 100).times == 1.0
-    assert gain(3.0, 100).times == pytest.approx(3.0)
+    assert gain(3.0, LEAST_SAMPLES - 1).times() == gain(1.0, 100).times() == gain(0.5, 100).times() == 1.0
+    assert gain(3.0, 100).times() == pytest.approx(3.0)
 
 
 def run(made: World, name: str, node: str, data: str, seconds: float) -> None:
@@ -180,7 +190,7 @@ def test_a_node_is_not_slow_because_its_tasks_have_their_data_elsewhere() -> Non
     assert rate[0] == pytest.approx(rate[1], rel=0.1)
     found = made.engine._state.held.gains.of("default", make_task().workload)
     assert found is not None
-    assert found.times == pytest.approx(2.0, rel=0.15)  # the first samples were taken for slow nodes
+    assert found.times() == pytest.approx(2.0, rel=0.15)  # the first samples were taken for slow nodes
 
 
 def test_data_do_not_save_what_a_faster_node_does() -> None:
@@ -191,7 +201,7 @@ def test_data_do_not_save_what_a_faster_node_does() -> None:
         run(made, f"far-{at}", "fast", "slow", 5.0)
     found = made.engine._state.held.gains.of("default", make_task().workload)
     assert found is not None
-    assert found.times == pytest.approx(2.0)
+    assert found.times() == pytest.approx(2.0)
 
 
 def test_a_blind_one_learns_nothing_of_data() -> None:
@@ -205,6 +215,125 @@ def test_the_learner_sees_how_long_a_far_task_would_have_run_at_its_data() -> No
     run(made, "far", "n0", "n1", 40.0)
     run(made, "near", "n1", "n1", 10.0)
     assert [each.seconds for each in made.engine._state.learn.seen] == pytest.approx([10.0, 10.0])  # type: ignore[attr-defined]
+
+
+# -- levels: racks -------------------------------------------------------------------------------------
+
+RACKS = {"data_levels": (DataLevel("rack"),)}
+
+
+def racks(times: dict[str, float] | None, *, rates: float = 0.1, **settings: Any) -> World:
+    """n0 and n1 in rack a, n2 and n3 in rack b, a slot each; pods take so many times as long by level."""
+    engine = make_engine(
+        Rosella(**{"theta": 1, **RACKS, **settings}), ExactSpeeds(dict.fromkeys(NODES, rates))
+    )
+    made = World(engine, *(make_node(f"n{at}", cpu=1, labels={"rack": "aabb"[at]}) for at in range(4)))
+    gains, task = made.engine._state.held.gains, make_task()
+    for level, factor in (times or {}).items():
+        for _ in range(1000):
+            far = level != "node"
+            at = {"is_far": far, "level": level if far else None}
+            gains.end(task.namespace, task.workload, 10.0 * factor, **at)  # type: ignore[arg-type]
+    return made
+
+
+NODES = [f"n{at}" for at in range(4)]
+
+
+def test_of_two_free_nodes_the_one_in_the_rack_of_the_data() -> None:
+    for times in (None, {"node": 1.0, "rack": 1.2, "any": 3.0}):
+        made = racks(times)
+        made.add(*others("n2", "n0"))
+        made.add(reads("a", "n2"))
+        assert made.node_of("a") == "n3"
+
+
+def test_it_waits_for_its_data_beside_far_room_and_not_beside_room_in_its_rack() -> None:
+    """10 s a task: a wait of 10 s is worth it against 40 s elsewhere, and not against 15 s in the rack."""
+    for free, node in (("n1", "n1"), ("n3", "")):
+        made = racks({"node": 1.0, "rack": 1.5, "any": 4.0})
+        made.add(*others(*(each for each in NODES if each != free)))
+        made.add(reads("a", "n0"))
+        assert made.node_of("a") == node
+
+
+def test_room_in_a_rack_gets_the_task_whose_data_are_there() -> None:
+    made = racks({"node": 1.0, "rack": 1.2, "any": 9.0})
+    made.add(*others(*NODES))
+    made.add(*(reads(f"t{at}", "n0", created=float(at)) for at in range(5)), reads("last", "n2", created=9.0))
+    made.delete("on-n3")
+    assert made.node_of("last") == "n3"
+
+
+def test_levels_are_learned_apart_and_far_runs_teach_speeds_by_their_level() -> None:
+    made = racks({"node": 1.0, "rack": 2.0, "any": 4.0})
+    for name, node, seconds in (("near", "n0", 10.0), ("rack", "n1", 20.0), ("far", "n2", 40.0)):
+        run(made, name, node, "n0", seconds)
+    seen = [each.seconds for each in made.engine._state.learn.seen]  # type: ignore[attr-defined]
+    assert seen == pytest.approx([10.0, 10.0, 10.0], rel=0.01)
+    found = made.engine._state.held.gains.of("default", make_task().workload)
+    assert found is not None
+    assert {name: each.samples for name, each in found.levels.items()} == {"rack": 1001, "any": 1001}
+    assert found.far.samples == 2002
+
+
+def test_a_level_of_which_too_little_is_known_counts_as_all_that_are_far_and_none_as_nearer() -> None:
+    def learned(**times: float) -> list[float]:
+        task = make_task()
+        found = racks(times).engine._state.held.gains.of(task.namespace, task.workload)
+        return learned_times(found, ("rack",))
+
+    assert learned(node=1.0, rack=1.2, any=3.0) == pytest.approx([1.2, 3.0], rel=0.06)
+    assert learned(node=1.0, any=3.0) == pytest.approx([3.0, 3.0], rel=0.06)
+    assert learned(node=1.0, rack=3.0, any=1.2) == pytest.approx([3.0, 3.0], rel=0.06)
+    assert learned(node=1.0) == pytest.approx([1.0, 1.0], abs=0.01)
+    nearer, farther = learned(node=1.0)
+    assert 1.0 < nearer < farther
+
+
+def test_bytes_of_the_rack_come_at_its_bandwidth() -> None:
+    """3 GB on n0 and 1 GB on n2: n1 reads 3 GB at a GB a second and 1 GB at a tenth of that."""
+    prices = DataPrices((DataLevel("rack", 1000.0),), 100.0)
+    task = make_task("a", inputs=(Input("a", 3 * GB, ("n0",)), Input("b", GB, ("n2",))))
+    view = racks(None).engine._state.view
+    price = data_price(view, task, prices)
+    assert price is not None
+    rows = view.cluster.rows
+    assert seconds_of(price) == pytest.approx(
+        {rows["n0"]: 10.0, rows["n1"]: 13.0, rows["n2"]: 30.0, rows["n3"]: 31.0}
+    )
+    assert price.seconds == pytest.approx(40.0)
+    assert sorted(price.near[0].rows.tolist()) == sorted([rows["n0"], rows["n2"]])
+
+
+def test_a_node_without_the_label_is_in_no_rack() -> None:
+    engine = make_engine(Rosella(theta=1, **RACKS), ExactSpeeds({}))
+    made = World(engine, make_node("n0"), make_node("n1"), make_node("n2", labels={"rack": "b"}))
+    price = data_price(made.engine._state.view, reads("a", "n0"), DataPrices((DataLevel("rack"),)))
+    assert price is not None
+    assert [each.rows.tolist() for each in price.near] == [[0], []]
+
+
+def test_levels_say_what_they_cost() -> None:
+    made = racks({"node": 1.0, "rack": 1.5, "any": 4.0})
+    made.add(*others("n0", "n1", "n2"))
+    made.add(reads("a", "n0"))
+    assert "its data are on n0, and with the rack of one of them 1.49 times as long" in waits(made, "a")
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"data_levels": (DataLevel("r"), DataLevel("r"))}, "dataLevels: name a label twice"),
+        ({"data_levels": (DataLevel("r", 9.0),)}, "so dataBandwidth must be stated too"),
+        ({"data_levels": (DataLevel("r"),), "data_bandwidth": 1.0}, "need a bandwidth each"),
+        ({"data_levels": (DataLevel("r", 1.0),), "data_bandwidth": 2.0}, "the greatest bandwidth first"),
+        ({"data_levels": (DataLevel("r"),), "price_data": False}, "dataLevels: needs priceData"),
+    ],
+)
+def test_levels_that_cannot_be_are_refused(settings: Any, problem: str) -> None:
+    with pytest.raises(SettingsError, match=problem):
+        Rosella(**settings)
 
 
 # -- many tasks of one class ---------------------------------------------------------------------------

@@ -7,9 +7,15 @@ of a node with the data, say the same rack. The last level is any node.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.cluster.changelog import Rows
+from eclectus.cluster.labels import ABSENT
 from eclectus.cluster.nodes import Cluster
 from eclectus.model.objects import Input, Task
 
+ANYWHERE = "any"  # the name of the last level; one by a label has the name of its key
 NEAR_SHARE = 0.5  # of the bytes that the best node has: with so many a node counts as one with the data
 
 Domain = tuple[str, str]
@@ -55,3 +61,27 @@ def level_of(cluster: Cluster, task: Task, row: int, keys: Sequence[str]) -> int
         if domain is not None and domain in domains_of(cluster, names, keys, level):
             return level
     return len(keys) + 1
+
+
+def beside(cluster: Cluster, rows: Rows, key: str) -> NDArray[np.bool_]:
+    """By row, whether its node has the label's value of one of these rows."""
+    codes = cluster.labels.column(key)
+    is_there = np.zeros(len(cluster.labels.codes(key)) + 1, dtype=bool)
+    is_there[codes[rows]] = True
+    is_there[ABSENT] = False  # the last one
+    near: NDArray[np.bool_] = is_there[codes]
+    return near
+
+
+def rows_by_level(cluster: Cluster, names: Sequence[str], keys: Sequence[str]) -> list[Rows]:
+    """The rows of the nodes with these names that exist, and of each further level but the last those alone
+    that no nearer one has.
+    """
+    known = dict.fromkeys(cluster.rows[name] for name in names if name in cluster.rows)
+    found = [np.fromiter(known, dtype=np.intp)]
+    if keys:
+        is_left = np.ones(cluster.capacity, dtype=bool)
+        for key in keys:
+            is_left[found[-1]] = False
+            found.append(np.flatnonzero(beside(cluster, found[0], key) & is_left))
+    return found

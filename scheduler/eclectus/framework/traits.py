@@ -102,6 +102,8 @@ class PlaceTraits(Traits, frozen=True, kw_only=True):
     prices_data: bool = False
     """It weighs where the data of tasks are, by what `view.data_gains` has learned. Of each class queue the
     engine then offers first the tasks that have their data on a node with room."""
+    data_levels: tuple[str, ...] = ()
+    """Labels of nodes, the nearest first, by which it tells apart how far other nodes are from the data."""
     takes_all_pending: bool = False
     """It takes tasks of every class queue before its first answer, so no answer can change the order."""
 

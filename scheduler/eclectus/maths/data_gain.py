@@ -9,6 +9,9 @@ longer, they do not. Then tasks are not kept waiting, so that more of them are f
 
 Tasks that wait are hardly ever far, so few start far for a *trial*: until enough have ended there, one of
 ten, and then one of a hundred until d is small.
+
+Far tasks are told apart by level, a rack or any node, where more than one level is priced: each has its own
+ratio to near ones.
 """
 
 from math import copysign, exp, log, sqrt
@@ -52,12 +55,16 @@ class RunTimes(Struct):
 
 
 class DataGain(Struct):
-    """Of one kind of work in one namespace: starts and run times at the data (near) and elsewhere (far)."""
+    """Of one kind of work in one namespace: starts and run times at the data (near) and elsewhere (far).
+
+    `levels`: of far ones, those at each level that is told apart, by its name.
+    """
 
     starts: int = 0
     far_starts: int = 0
     near: RunTimes = field(default_factory=RunTimes)
     far: RunTimes = field(default_factory=RunTimes)
+    levels: dict[str, RunTimes] = field(default_factory=dict[str, RunTimes])
 
     @property
     def is_known(self) -> bool:
@@ -67,16 +74,21 @@ class DataGain(Struct):
     @property
     def ratio(self) -> float | None:
         """How many times as long a task takes when far, cautiously; None while too little is known."""
-        if not self.is_known:
-            return None
-        found = log(self.far.mean / self.near.mean)
-        return exp(copysign(max(abs(found) - DEVIATIONS * self._deviation, 0.0), found))
+        return self._ratio_of(self.far)
 
-    @property
-    def times(self) -> float:
-        """The same as it is most likely, where times say that far tasks take longer; else 1."""
-        ratio = self.ratio
-        return 1.0 if ratio is None or ratio <= 1.0 else self.far.mean / self.near.mean
+    def ratio_at(self, level: str) -> float | None:
+        """The same at a level that is told apart."""
+        return self._ratio_of(self.levels[level]) if level in self.levels else None
+
+    def times(self, level: str = "") -> float:
+        """The same as it is most likely, where times say that tasks take longer there; else 1.
+
+        Of a level of which too little is known: of all far tasks.
+        """
+        ratio = self.ratio_at(level)
+        far = self.far if ratio is None else self.levels[level]
+        ratio = self.ratio if ratio is None else ratio
+        return 1.0 if ratio is None or ratio <= 1.0 else far.mean / self.near.mean
 
     @property
     def saved_seconds(self) -> float | None:
@@ -87,16 +99,22 @@ class DataGain(Struct):
     @property
     def wants_trial(self) -> bool:
         """Whether the next task is to start far although it might wait."""
-        if self.is_known and self._deviation <= SURE_DEVIATION:
+        if self.is_known and self._deviation(self.far) <= SURE_DEVIATION:
             return False
         if self.far.samples < LEAST_SAMPLES and self.far_starts < 2 * LEAST_SAMPLES:
             return self.far_starts < self.starts // TRIAL_EVERY
         return self.far_starts < self.starts // LATER_TRIAL_EVERY
 
-    @property
-    def _deviation(self) -> float:
-        near, far = self.near.weight, self.far.weight
-        pooled = (near * self.near.variation + far * self.far.variation) / (near + far)
+    def _ratio_of(self, times: RunTimes) -> float | None:
+        """How many times as long as near tasks those of these run times take, cautiously."""
+        if min(self.near.samples, times.samples) < LEAST_SAMPLES:
+            return None
+        found = log(times.mean / self.near.mean)
+        return exp(copysign(max(abs(found) - DEVIATIONS * self._deviation(times), 0.0), found))
+
+    def _deviation(self, times: RunTimes) -> float:
+        near, far = self.near.weight, times.weight
+        pooled = (near * self.near.variation + far * times.variation) / (near + far)
         return sqrt(max(pooled, LEAST_VARIATION) * (1.0 / near + 1.0 / far))
 
 
@@ -116,10 +134,14 @@ class DataGains:
         found.starts += 1
         found.far_starts += is_far
 
-    def end(self, namespace: str, workload: str, seconds: float, *, is_far: bool) -> None:
-        """A task has run to its end, for so many seconds, above 0."""
+    def end(
+        self, namespace: str, workload: str, seconds: float, *, is_far: bool, level: str | None = None
+    ) -> None:
+        """A task has run to its end, for so many seconds, above 0. `level`: of a far one, if told apart."""
         found = self._used(namespace, workload)
         (found.far if is_far else found.near).add(seconds)
+        if level is not None:
+            found.levels.setdefault(level, RunTimes()).add(seconds)
 
     def best_known(self, most: int) -> list[tuple[str, float]]:
         """Workloads and their ratios, where known; not more than those with the most samples.

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from eclectus.cluster.locality import domain_of, domains_of, level_of, names_of
+from eclectus.cluster.locality import ANYWHERE, beside, domain_of, domains_of, level_of, names_of
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.counters import DataCounters
 from eclectus.engine.queues.class_queues import ClassQueues, PendingClass, SortedClassQueue
@@ -71,6 +71,10 @@ class HeldQueues:
         self._class_queues = class_queues
         self._holds: Mapping[str, Hold] = {name: each.hold for name, each in profiles.items()}
         self._prices = {name for name, each in profiles.items() if each.place.traits.prices_data}
+        # By profile, the labels that tell apart how far data are: one of the two policies has any.
+        self._levels = {
+            name: each.hold.traits.levels or each.place.traits.data_levels for name, each in profiles.items()
+        }
         self._cluster = cluster
         self._guarded = guarded
         self._counters = counters
@@ -186,7 +190,7 @@ class HeldQueues:
         if clock.cursors[1] != self._cluster.shape.head:
             self._let_go_of(pending)
             return
-        levels = self._holds[pending.profile].traits.levels
+        levels = self._keys(pending)
         for row in new.tolist() if pending.held else ():
             for level in range(len(levels) + 1):
                 domain = domain_of(self._cluster, row, levels, level)
@@ -227,6 +231,9 @@ class HeldQueues:
         if anywhere is not None and (near is None or anywhere[:2] < near[0][:2]):
             return anywhere, None
         if pending.profile in self._prices:  # its Place weighs the others, which have their data elsewhere
+            for level in range(1, len(self._keys(pending)) + 1) if near is None else ():
+                if (near := self._first_near(pending, queue, task_class, level)) is not None:
+                    break
             return (head if near is None else near[0]), None
         return near or self._farther(view, pending, queue, task_class)
 
@@ -264,7 +271,7 @@ class HeldQueues:
         if level is None:
             return
         hold, clock, keys = self._holds[pending.profile], self._clock_of(pending, queue), self._keys(pending)
-        waited, name = clock.now(len(queue)), ("node", *keys, "any")[level]
+        waited, name = clock.now(len(queue)), ("node", *keys, ANYWHERE)[level]
         if level and self._is_slower_elsewhere(task):
             self._hot_data.start_elsewhere(task)
         if not task.spec.long_running:
@@ -290,19 +297,28 @@ class HeldQueues:
         """
         level = self._level_of(task, row)
         if level is not None:
-            self.gains.end(task.namespace, task.workload, seconds * speed(), is_far=level > 0)
+            at_mean, name = seconds * speed(), self._priced_level(task, level)
+            self.gains.end(task.namespace, task.workload, at_mean, is_far=level > 0, level=name)
 
     def times(self, task: Task, row: int) -> float:
         """How many times as long as at its data a task takes on this row, as far as is known."""
-        gain = self.gains.of(task.namespace, task.workload) if self._level_of(task, row) else None
-        return 1.0 if gain is None else gain.times
+        level = self._level_of(task, row)
+        gain = self.gains.of(task.namespace, task.workload) if level else None
+        return 1.0 if gain is None or level is None else gain.times(self._priced_level(task, level) or "")
 
     def _level_of(self, task: Task, row: int) -> int | None:
         """How near a row is to the data of a task; None where these matter to no policy."""
         hold = self._holds.get(task.profile)
         if hold is None or not (hold.traits.waits or task.profile in self._prices):
             return None
-        return level_of(self._cluster, task, row, hold.traits.levels)
+        return level_of(self._cluster, task, row, self._levels[task.profile])
+
+    def _priced_level(self, task: Task, level: int) -> str | None:
+        """The name of a level above 0, where a Place tells levels apart; else None."""
+        keys = self._levels[task.profile]
+        if not (level and keys and task.profile in self._prices):
+            return None
+        return (*keys, ANYWHERE)[level - 1]
 
     def why(self, profile: str, queue: SortedClassQueue, task: Task, now: float) -> Wait | None:
         """For what nodes a task of a held queue waits, and until when; None if the queue is not held."""
@@ -323,7 +339,7 @@ class HeldQueues:
     def label_of(self, profile: str, waited: QueueClock) -> str:
         """The label that a node must have in common with one with the data; empty for such a node itself."""
         level = waited.reach.level
-        return self._holds[profile].traits.levels[level - 1] if level else ""
+        return self._levels[profile][level - 1] if level else ""
 
     def elsewhere(self, task: Task) -> str:
         """How many times as long such tasks take away from their data; empty if that is not known."""
@@ -332,7 +348,7 @@ class HeldQueues:
         return "" if ratio is None else f"elsewhere such pods take at least {ratio:.3g} times as long"
 
     def _keys(self, pending: PendingClass) -> tuple[str, ...]:
-        return self._holds[pending.profile].traits.levels
+        return self._levels[pending.profile]
 
     def _clock_of(self, pending: PendingClass, queue: SortedClassQueue) -> QueueClock:
         if queue.waited is None:
@@ -363,24 +379,18 @@ class HeldQueues:
         """The first task with data at this level of a node with room, and the rows that are so near to it."""
         if queue.local is None:
             return None
-        cluster, keys, by_node = self._cluster, self._keys(pending), queue.local.by_node
+        cluster, key, by_node = self._cluster, ("", *self._keys(pending))[level], queue.local.by_node
         fits, rows = task_class.fits_now, task_class.fits_now_rows
         if refused := self._class_queues.with_data[pending].refused:
             fits = fits.copy()
             fits[list(refused)] = False
             rows = np.flatnonzero(fits)
-        if level:
-            there = {domain_of(cluster, row, keys, level) for row in rows.tolist()}
-            names = (
-                name
-                for name in by_node
-                if any(each in there for each in domains_of(cluster, [name], keys, level))
-            )
-        elif len(rows) < len(by_node):
+        if not level and len(rows) < len(by_node):
             names = (cluster.names[row] for row in rows.tolist())
         else:
+            do = beside(cluster, rows, key) if level else fits
             known = ((name, cluster.rows.get(name)) for name in by_node)
-            names = (name for name, row in known if row is not None and fits[row])
+            names = (name for name, row in known if row is not None and do[row])
         first = queue.local.first_of(names, queue.begin)
         if first is None:
             return None
@@ -388,9 +398,8 @@ class HeldQueues:
         if not level:
             found = sorted({cluster.rows[name] for name in where if name in cluster.rows})
             return first, np.array([row for row in found if fits[row]], dtype=np.intp)
-        domains = set(domains_of(cluster, where, keys, level))
-        near = [row for row in rows.tolist() if domain_of(cluster, row, keys, level) in domains]
-        return first, np.array(near, dtype=np.intp)
+        having = np.array([cluster.rows[name] for name in where if name in cluster.rows], dtype=np.intp)
+        return first, rows[beside(cluster, having, key)[rows]]
 
 
 def rounded(seconds: float) -> str:

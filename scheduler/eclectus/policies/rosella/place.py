@@ -60,7 +60,7 @@ from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.maths.sampling import draw_marked, draw_rows, draws_proportional
 from eclectus.model.settings import apply_implied
 from eclectus.policies.rosella.costs import DEAD_RATE, KEYS, At, Column, Nodes
-from eclectus.policies.rosella.locality import data_price, in_words, no_price
+from eclectus.policies.rosella.locality import DataLevel, DataPrices, data_price, in_words, no_price
 from eclectus.policies.rosella.replan import Replan
 
 # Placement by sampling: draw a few nodes, compare them, join the node queue of the best.
@@ -160,6 +160,12 @@ class Rosella(Place):
         least=1e-3,
         most=1e9,
     )
+    data_levels: tuple[DataLevel, ...] = setting(
+        (),
+        "with priceData, labels of nodes by which others are near the data, the nearest first: a rack, then "
+        "perhaps a zone; each with a bandwidth if dataBandwidth is stated",
+        why="Kubernetes has no label for racks; without any, all nodes without the data are equally far",
+    )
 
     mode: Literal["eclectus", "paper"] = setting(
         "eclectus",
@@ -179,10 +185,16 @@ class Rosella(Place):
             raise SettingsError("view", f"the full view draws no nodes; {advice}")
         self._replans = self.view == "full" and self.replan is not False
         prices_data = self._replans and self.price_data
-        if self.data_bandwidth is not None and not prices_data:
-            raise SettingsError("dataBandwidth", "needs priceData and re-planning, which price data by it")
-        self._traits = REPLANNING if prices_data else BLIND
-        self._price_of = partial(data_price, bandwidth=self.data_bandwidth) if prices_data else no_price
+        for name, is_set in (
+            ("dataBandwidth", self.data_bandwidth is not None),
+            ("dataLevels", bool(self.data_levels)),
+        ):
+            if is_set and not prices_data:
+                raise SettingsError(name, "needs priceData and re-planning, which price data by it")
+        self._data_prices = DataPrices(self.data_levels, self.data_bandwidth)
+        priced = replace(REPLANNING, data_levels=self._data_prices.keys)
+        self._traits = priced if prices_data else BLIND
+        self._price_of = partial(data_price, prices=self._data_prices) if prices_data else no_price
         self._replan = Replan(self.theta, self.soft_weight, self._price_of)
         self._key = KEYS[self.compare]
 
@@ -207,7 +219,7 @@ class Rosella(Place):
     def data_cost(self, view: View, task: Task) -> str:
         """By how much longer the task counts elsewhere."""
         price = self._price_of(view, task)
-        return "" if price is None else in_words(price, view.cluster.names)
+        return "" if price is None else in_words(price, view.cluster.names, self._data_prices.keys)
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """One action for each task; re-planning skips some, which then wait."""

@@ -352,7 +352,7 @@ class Replan:
         waiting.answered += 1
         if waiting.answered >= DEFERRED_BY_DATA:
             pending.skip(task, maxsize)
-        elif waiting.answered >= DEFERRED_PER_CLASS and not room.has_data:
+        elif waiting.answered >= DEFERRED_PER_CLASS and not room.is_near:
             more = self._worth_elsewhere(self._asked(view, task, price), room) - waiting.skipped
             waiting.skipped += pending.skip(task, more)
 
@@ -367,14 +367,18 @@ class Replan:
         if not task_class.feasible_count or not _has_room(task_class):
             return None
         elsewhere = self._best_with_room(view, task_class, costs)
-        return price.best(costs, elsewhere, costs.with_room(task_class, price.rows))
+        return price.best(costs, elsewhere, [costs.with_room(task_class, each.rows) for each in price.near])
 
     def _busy_by_data(self, asked: Asked, room: Choice) -> Choice | None:
         """The node that is better waited for than this room; None if there is none."""
         view, _, task_class, costs, price = asked
         theta = self._weight_beside(asked, room)
-        elsewhere = self._best_busy(view, task_class, costs, theta / price.weighed_times, (self, "elsewhere"))
-        busy = price.best(costs, elsewhere, costs.waiting(theta, task_class, price.rows))
+        beyond = theta / price.weighed(price.times)
+        elsewhere = self._best_busy(view, task_class, costs, beyond, (self, "elsewhere"))
+        near = [
+            costs.waiting(theta / price.weighed(each.times), task_class, each.rows) for each in price.near
+        ]
+        busy = price.best(costs, elsewhere, near)
         if busy is None or busy.cost + _by_chance(costs, room.row, busy.row) >= room.cost:
             return None
         return busy
@@ -386,9 +390,9 @@ class Replan:
 
         A room beside its data is best used by this one, if so many others are left.
         """
-        if room.has_data:
+        if room.is_near:
             return pending.left(asked.task) >= max(self._worth_elsewhere(asked, room), 1)
-        return not busy.has_data and 0 < waiting.skipped >= self._worth_elsewhere(asked, room)
+        return not busy.is_near and 0 < waiting.skipped >= self._worth_elsewhere(asked, room)
 
     def _worth_elsewhere(self, asked: Asked, room: Choice) -> int:
         """For how many tasks waiting for a busy node is better than this room, wherever their data are."""
