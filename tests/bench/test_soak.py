@@ -252,6 +252,18 @@ def test_waits_are_parted_into_the_decision_the_bind_and_the_rest():
     assert found.mean_waits([(200.0, 240.0)]) == Waits(0.0, 0.0, 0.0)
 
 
+def test_cores_are_cpu_over_time_in_some_parts_of_a_soak():
+    readings = [
+        replace(each, cpu={SCHEDULER: each.seconds * (0.5 if each.seconds <= 100 else 0.75), "etcd": 3.0})
+        for each in soak().readings
+    ]
+    found = soak(readings=readings)
+    assert found.cores([(0.0, 100.0)]) == {SCHEDULER: 0.5, "etcd": 0.0}
+    assert found.cores([(0.0, 100.0), (110.0, 210.0)])[SCHEDULER] == pytest.approx(0.625)
+    assert found.cores([(5.0, 9.0)]) == {}
+    assert soak().cores([(0.0, 100.0)]) == {}
+
+
 def test_attacks_create_the_same_whoever_serves_them():
     sizes = replace(SIZES, attackers=25)
     served, unserved = (attack.requests(sizes, each) for each in sizes.attacks)

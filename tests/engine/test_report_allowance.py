@@ -7,13 +7,17 @@ from collections import Counter
 import pytest
 
 from builders import make_node, make_task
-from eclectus.engine.agenda import (
+from eclectus.engine.agenda import ReportSchedule
+from eclectus.engine.report_allowance import (
     GRACE_SECONDS,
     GRACE_SECONDS_MOST,
+    RATE_MOST,
+    RATE_RAISED,
     REPORTS_A_SECOND,
-    REPORTS_SAVED,
+    SAVED_CUT,
+    SAVED_MOST,
     SHARE,
-    ReportSchedule,
+    ReportAllowance,
 )
 from slow_servers import SlowServer
 from worlds import numbered
@@ -38,7 +42,7 @@ def test_reports_are_a_small_share_of_the_writes_while_binds_go_on(answer: float
     server = busy(answer)
     server.run(60)
     assert len(server.binds) > 60 / (1 + answer)
-    assert 0 < len(server.reports) <= REPORTS_SAVED + 1 + SHARE * len(server.binds) + REPORTS_A_SECOND * 60
+    assert 0 < len(server.reports) <= SAVED_CUT + 1 + SHARE * len(server.binds) + REPORTS_A_SECOND * 60
 
 
 @pytest.mark.parametrize("answer", [0.0, 0.04])
@@ -48,6 +52,18 @@ def test_where_binds_are_answered_soon_all_are_reported_after_a_second(answer: f
     waiting = 400 - len(server.binds)
     assert len(server.reports) >= waiting
     assert min(at for at, _ in server.reports) == pytest.approx(server.now - 0.1)
+
+
+def test_a_bind_that_is_not_answered_goes_on_but_for_one_that_waits_for_longer_than_any_grace() -> None:
+    reports = ReportSchedule()
+    for at in range(1000):
+        reports.add(f"t{at}", 0.0, "class")
+    reports.allowance.sent("bind", 0.5)
+    assert len(reports.take_due(GRACE_SECONDS, 999, 999)) == SAVED_MOST
+    assert len(reports.take_due(GRACE_SECONDS + 1.0, 999, 999)) == RATE_MOST
+    assert reports.next_due() == pytest.approx(2.1)
+    reports.allowance.sent("another", 0.6)
+    assert len(reports.take_due(0.6 + GRACE_SECONDS_MOST, 999, 999)) == 1000 - SAVED_MOST - RATE_MOST
 
 
 def test_a_pod_of_each_class_is_reported_within_the_grace_under_a_full_backlog() -> None:
@@ -112,6 +128,48 @@ def test_the_grace_grows_with_the_time_of_an_answer_up_to_its_limit() -> None:
             allowance.answered(str(bind), seconds, seconds)
         graces.append(allowance.grace)
     assert graces == [GRACE_SECONDS, pytest.approx(6.0, rel=0.01), GRACE_SECONDS_MOST]
+
+
+def answers(allowance: ReportAllowance, seconds: float, begin: float, end: float) -> None:
+    """Ten binds a second, each answered after so long."""
+    for at in range(int(begin * 10), int(end * 10)):
+        allowance.sent(str(at), at / 10 - seconds)
+        allowance.answered(str(at), at / 10, at / 10)
+
+
+def test_the_rate_is_halved_each_second_of_slow_answers_and_rises_slowly_afterwards() -> None:
+    allowance = ReportAllowance()
+    answers(allowance, SLOW, 0.0, 3.95)
+    assert not allowance.is_free
+    assert allowance.due(0.0) == pytest.approx(GRACE, rel=0.3)
+    answers(allowance, 0.01, 4.0, 7.0)  # until the mean is of fast ones: two seconds and a half
+    made = []
+    for second in range(7, 40):
+        answers(allowance, 0.01, second, second + 1)
+        count = allowance.left(second + 1.0)
+        for _ in range(count):
+            allowance.spend()
+        made.append(count)
+        if not allowance.is_cut:
+            break
+    assert made == sorted(made)
+    assert made[0] == SAVED_CUT < RATE_MOST / 2 < made[-1]
+    assert 15 <= len(made) <= RATE_MOST / RATE_RAISED
+
+
+def test_reports_find_the_rate_that_the_api_server_bears_beside_binds() -> None:
+    """Each report of the last second makes each answer 2 ms longer: 20 a second make them slow."""
+    server = busy(0.01, pods=0)
+    server.run_seconds = 0.4
+    server.add(*numbered(9_000))
+    made: list[int] = []
+    for _ in range(4 * 90):
+        server.run(0.25)
+        made.append(len(server.reports))
+        server.answer = 0.01 + 0.002 * (made[-1] - made[max(len(made) - 5, 0)])
+    a_second = [after - before for before, after in zip(made[40::4], made[44::4], strict=False)]
+    assert max(a_second) < 3 * 20  # after the first ten, in which nothing was known
+    assert 15 <= sum(a_second) / len(a_second) <= 25
 
 
 def test_an_answer_that_waits_only_for_the_next_step_is_not_slow() -> None:

@@ -18,8 +18,8 @@ from accepted_fields import IN_ANY_RUN, Node, later, nodes, pods
 from accepted_pods import Pod
 from eclectus.cluster.resources import FIRST_COLUMNS, MOST_HELD
 from eclectus.config.profiles import read_learner, read_profiles
-from eclectus.engine.agenda import GRACE_SECONDS_MOST
 from eclectus.engine.engine import Engine
+from eclectus.engine.report_allowance import GRACE_SECONDS_MOST
 from eclectus.live.watch.reflector import ObjectStore
 from eclectus.live.watch.watched_kinds import WatchedPods, nodes_kind, pods_kind
 from eclectus.model.commands import Bind, Fault, Report

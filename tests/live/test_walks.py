@@ -19,7 +19,7 @@ from pod_objects import PAUSE
 
 SERIAL = {"first": 1, "second": 2}
 ROOT = "scheduler/eclectus/"
-BIND_FILES_MOST = 46
+BIND_FILES_MOST = 47
 COMPLETION_FILES_MOST = 37
 CONFIGURATION = """
 apiVersion: eclectus.dev/v1alpha1

@@ -90,6 +90,8 @@ def _parts(soak: Soak, whose: str, attacks: Sequence[Attack]) -> Iterator[str]:
             f"mean wait {when} {whose}: {waits.whole:.3f} s, of which {waits.undecided:.3f} s until the "
             f"scheduler decided, {waits.bind:.3f} s for the bind; the rest is API server's and bench's"
         )
+        cores = ", ".join(f"{name} {used:.2f}" for name, used in soak.cores(parts).items())
+        yield f"cores {when} {whose}: {cores}"
     yield (
         "steps beside each: "
         + ", ".join(f"{soak.step_p99(*span) * 1000:,.0f}" for span in spans["beside"])

@@ -1,6 +1,7 @@
 """One soak: a cluster is built, both processes are started, and everything is watched for the time given."""
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -30,10 +31,10 @@ from eclectus_e2e.testbed.kubelet.api import MERGE, STRATEGIC, Api, read_access
 from eclectus_e2e.testbed.kubelet.objects import Pod
 from eclectus_e2e.testbed.kubelet.pods import status
 from eclectus_e2e.testbed.processes import Process, log_path, log_tail
-from eclectus_e2e.usage import memory_mebibytes, peak_mebibytes
+from eclectus_e2e.usage import cpu_seconds, memory_mebibytes, peak_mebibytes
 
 STANDING, PENDING = "standing", "pending"  # namespaces
-API_SERVER = "kube-apiserver"
+API_SERVER, BENCH = "kube-apiserver", "bench"
 # Readings of a soak, more where it lasts longer than ten seconds for each, and how many of them are printed.
 READINGS, READING_SECONDS, LINES = 120, 10.0, 20
 NODE_PROBE = "soak"
@@ -181,15 +182,18 @@ async def _observe(
 
 async def _read(running: _Running, seconds: float) -> Reading:
     found = await _scraped(running)
-    memory = {name: memory_mebibytes(process.pid) for name, process in running.processes.items()}
+    started = {name: process.pid for name, process in running.processes.items()}
+    watched = {**started, API_SERVER: running.plane.pids[API_SERVER]}
+    every = {**started, **running.plane.pids, BENCH: os.getpid()}
     return Reading(
         seconds,
-        {**memory, API_SERVER: memory_mebibytes(running.plane.pids[API_SERVER])},
+        {name: memory_mebibytes(pid) for name, pid in watched.items()},
         None if found is None else found.values[scrape.LONGEST_STEP],
         {} if found is None else found.steps,
         len(running.traffic.waits),
         sum(running.renewals.counts().values()),
         {} if found is None else found.times(),
+        {name: cpu_seconds(pid) for name, pid in every.items()},
     )
 
 

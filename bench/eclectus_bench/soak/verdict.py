@@ -37,6 +37,7 @@ class Reading:
     bound: int  # arriving pods, since the soak began
     renewals: int  # of all Leases
     times: Mapping[str, float] = field(default_factory=dict)  # as Scrape.times; empty without an answer
+    cpu: Mapping[str, float] = field(default_factory=dict)  # seconds by process, since each began
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,16 @@ class Soak:
         until_bound, bind = (mean_seconds(name, ends) for name in (UNTIL_BOUND, BIND))
         waits = [wait for span in spans for wait in self._waits(*span)]
         return Waits(mean(waits or [0.0]), max(0.0, until_bound - bind), bind)
+
+    def cores(self, spans: Sequence[Span]) -> dict[str, float]:
+        """What each process used of the CPU in some parts of the soak, in cores."""
+        ends = [(read[0], read[-1]) for span in spans if len(read := self._read(span)) > 1]
+        seconds = sum(after.seconds - before.seconds for before, after in ends)
+        names = dict.fromkeys(name for before, _ in ends for name in before.cpu)
+        return {
+            name: sum(after.cpu[name] - before.cpu[name] for before, after in ends) / seconds
+            for name in names
+        }
 
     def _read(self, span: Span) -> list[Reading]:
         return [each for each in self.readings if span[0] <= each.seconds <= span[1]]

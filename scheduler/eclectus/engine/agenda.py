@@ -22,6 +22,7 @@ from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
 from eclectus.cluster.due_times import DueTimes
+from eclectus.engine.report_allowance import GRACE_SECONDS, REPORTS_IN_ADVANCE, ReportAllowance
 from eclectus.model.objects import ClassKey, GangKey, Task
 
 FIRST_BACKOFF_SECONDS = 1.0  # podInitialBackoffSeconds of kube-scheduler
@@ -64,75 +65,11 @@ class Backoff:
             self._due.discard(uid)
 
 
-GRACE_SECONDS = 1.0  # shorter waits are not reported and cost no write
-GRACE_BINDS = 20.0  # nor waits in which the API server answers fewer binds, one after the other
-GRACE_SECONDS_MOST = 30.0  # up to this
 REPEAT_SECONDS = 10.0  # the shortest time between two reports of one pod, doubled each time
 REPEAT_SECONDS_MOST = 300.0  # until it is this
 WRITTEN_AGAIN_SECONDS = 1800.0  # after which it is written again: an API server keeps events for an hour
-ANSWERS = 16.0  # of binds, over which their time is averaged
-SHARE = 0.05  # of a report for each bind, while reports are limited: a report is two writes
-REPORTS_A_SECOND = 0.1  # beside that
-REPORTS_SAVED = 5.0  # at most
-REPORTS_IN_ADVANCE = 15.0  # of classes of which no pod is reported: an autoscaler knows nothing of them
 CLASSES_IN_TURN = 32  # of those that are looked at in one step
 REPEATS_PAUSE_SECONDS = 0.1  # between repeated reports, of which each step makes a few only
-
-
-class ReportAllowance:
-    """How many reports may be made: any number, unless binds go on and the API server is slow to answer them.
-
-    Then a report takes from binds what they need, and a bind ends a wait. Slow is what makes the grace longer
-    than GRACE_SECONDS; binds go on until none has been answered for as long as the grace.
-    """
-
-    def __init__(self) -> None:
-        self._sent: dict[str, float] = {}  # uid -> when its bind was sent, seconds
-        self._mean = 0.0  # for which binds were unanswered, seconds
-        self._answered_at = -inf  # the last time, seconds
-        self._left, self._as_of = REPORTS_SAVED, 0.0
-        self.grace = GRACE_SECONDS  # for which a pod waits before it is reported, while reports are limited
-
-    def sent(self, uid: str, now: float) -> None:
-        """A bind of this pod is sent."""
-        self._sent[uid] = now
-
-    def answered(self, uid: str, before: float, now: float) -> None:
-        """The pod is bound, its bind was refused, or it is gone; no effect if none was sent.
-
-        `before`: the time of the last step, in which it was unanswered. Only until then has it certainly been
-        so: where nothing happens for long, the answer has waited for this step.
-        """
-        sent = self._sent.pop(uid, None)
-        if sent is not None:
-            self._answered_at = now
-            self._left += SHARE
-            if before > sent or self._mean:
-                self._mean += (before - sent - self._mean) / ANSWERS
-                self.grace = min(max(GRACE_BINDS * self._mean, GRACE_SECONDS), GRACE_SECONDS_MOST)
-
-    def is_limited(self, now: float) -> bool:
-        """Whether reports are limited now."""
-        return self.grace > GRACE_SECONDS and now < self._answered_at + self.grace
-
-    def left(self, now: float, in_advance: float = 0.0) -> int:
-        """How many reports may be made now, while they are limited."""
-        saved = self._left + REPORTS_A_SECOND * (now - self._as_of)
-        self._left, self._as_of = min(saved, REPORTS_SAVED), now
-        return int(max(self._left + in_advance + 1e-6, 0.0))  # a little less than one would never be due
-
-    def spend(self) -> None:
-        """A report is made, while they are limited."""
-        self._left = max(self._left - 1.0, -REPORTS_IN_ADVANCE)
-
-    def due(self, since: float, in_advance: float = 0.0) -> float:
-        """When the next report may be made if the grace is longer, of a pod that waits since then, seconds.
-
-        After the grace, and when one is left or they are limited no more; in advance after GRACE_SECONDS.
-        """
-        is_left_at = self._as_of + (1.0 - in_advance - self._left) / REPORTS_A_SECOND
-        limited = max(since + (GRACE_SECONDS if in_advance else self.grace), is_left_at)
-        return min(limited, max(since + GRACE_SECONDS, self._answered_at + self.grace))
 
 
 class ReportSchedule:
@@ -142,9 +79,9 @@ class ReportSchedule:
     period: most such waits end sooner, and every report costs two writes. Later reports are made ever less
     often, a few at a time, and written only when the message has changed or its event will soon expire.
 
-    While reports are limited, classes of which no pod is reported come first. Once the eldest pod of such a
-    class has waited for GRACE_SECONDS, its youngest is reported. It will wait for longest, and as long as it
-    does an autoscaler knows of the class.
+    While there may be few (`report_allowance.py`), classes of which no pod is reported come first. Once the
+    eldest pod of such a class has waited for GRACE_SECONDS, its youngest is reported. It will wait for
+    longest, and as long as it does an autoscaler knows of the class.
     """
 
     def __init__(self) -> None:
@@ -174,7 +111,7 @@ class ReportSchedule:
         others = max(self._repeated.next_due(), self._repeats_from) if self._repeated.keys else inf
         others = min(others, self._moved.next_due()) if self._moved.keys else others
         allowance = self.allowance
-        if allowance.grace == GRACE_SECONDS:
+        if allowance.is_free:
             at = min(since + GRACE_SECONDS, others)
         else:
             silent = self._eldest(next(iter(self._silent))) if self._silent else inf
@@ -226,9 +163,12 @@ class ReportSchedule:
             uid, at = self._at_once.popitem(last=False)
             due.append((at, uid))
         if is_limited:
-            grace = self.allowance.grace
-            in_advance = min(self.allowance.left(now, REPORTS_IN_ADVANCE), most - len(due))
-            due += [(now, self._take_first(uid, is_limited)) for uid in self._due_in_advance(now, in_advance)]
+            if self.allowance.is_cut:
+                grace = self.allowance.grace
+                in_advance = min(self.allowance.left(now, REPORTS_IN_ADVANCE), most - len(due))
+                due += [
+                    (now, self._take_first(uid, is_limited)) for uid in self._due_in_advance(now, in_advance)
+                ]
             most = min(most, len(due) + self.allowance.left(now))
         while len(due) < most and self._first:
             since, class_key = next(iter(self._first.values()))
