@@ -4,12 +4,16 @@ Line 1 is a header: the format, the text of the configuration, the seed. Every o
 tape the engine can be run again and compared, on any machine and without a cluster. A name that ends in `.gz`
 is compressed. A tape whose writer was killed may end within a line or a compressed block; all complete lines
 before that are read.
+
+A tape may begin mid-run: its first steps are then of a snapshot, and what the recorder knew beyond that is
+not on it (live/recording.py).
 """
 
 import gzip
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
@@ -44,6 +48,7 @@ class Header(Struct, frozen=True):
     configuration: str  # text of the SchedulerConfiguration
     seed: int
     format: Literal[2, 3] = FORMAT
+    mid_run: bool = False  # whether it begins with a snapshot of a run, and not with its first step
 
 
 class Step(Struct, frozen=True, gc=False):
@@ -114,6 +119,27 @@ class TapeWriter:
             if not self._has_failed:
                 self._has_failed = True
                 self._failed(error)
+
+
+class Packer:
+    """Makes a compressed tape in memory, part by part."""
+
+    def __init__(self, header: Header) -> None:
+        self._encoder = msgspec.json.Encoder()
+        self._compressor = zlib.compressobj(level=1, wbits=31)  # 31: as a gzip file
+        self._head = self._encoder.encode(header) + b"\n"
+
+    def pack(self, steps: Iterable[Step]) -> bytes:
+        """What comes next of the file, up to the end of these steps."""
+        lines, self._head = bytearray(self._head), b""
+        for step in steps:
+            self._encoder.encode_into(step, lines, -1)
+            lines += b"\n"
+        return self._compressor.compress(lines) + self._compressor.flush(zlib.Z_SYNC_FLUSH)
+
+    def end(self) -> bytes:
+        """The end of the file."""
+        return self._compressor.flush()
 
 
 def read(path: Path) -> tuple[Header, Iterator[Step]]:

@@ -11,7 +11,7 @@ from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus.api.node_profile import status_of
 from eclectus.config.process_settings import NodeProfilesSettings as Settings
 from eclectus.live.inbox import Inbox
-from eclectus.live.learned_objects import NODES_PER_SLICE, NodeProfiles, _in_slices
+from eclectus.live.learned_objects import NODES_PER_SLICE, NodeProfiles, in_slices
 from eclectus.live.metrics_page import registry_of
 from eclectus.model.events import NodeRecalled
 from eclectus.model.learned import LearnedNode, LearnedWork
@@ -249,7 +249,7 @@ async def test_other_tasks_run_while_many_nodes_are_read_and_compared(server, an
     async with profiles(server, []) as (node_profiles, _, _):
         await node_profiles.recall()
         others = asyncio.create_task(count_turns())
-        await node_profiles._write_changes([each async for each in _in_slices(learned())])
+        await node_profiles._write_changes([each async for each in in_slices(learned())])
         others.cancel()
     assert len(turns) >= 8  # four while the engine is read, four while what it knows is compared
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from eclectus.kubeclient.client import ObjectApi
 from eclectus.live import scheduler_process
 from eclectus.live.process_metrics import Context
 from eclectus.live.scheduler_process import SchedulerProcess
+from eclectus.tape import Header
 from eclectus_e2e.chaos.network import SimulatedClient
 from eclectus_e2e.chaos.replicas import Replica
 from eclectus_e2e.chaos.virtual_time import Process, VirtualLoop, run_in
@@ -72,7 +74,8 @@ class Scheduler(Replica):
             lease_api=ObjectApi(lease_client),
         )
         front: Any = _Front(self.loop, self.parts[1])
-        await _SimulatedProcess(engine, settings, context, parts, {}, front=front).run()
+        header = partial(Header, "chaos", self.configuration_text, configuration.seed)
+        await _SimulatedProcess(engine, settings, context, parts, {}, header, front=front).run()
 
     def _measure(self, engine: Engine) -> None:
         """Have it reported what each step spends on the specs of pods."""

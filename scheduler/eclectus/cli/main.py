@@ -71,6 +71,7 @@ COMMANDS = {
     "policies": Entry("configurations", "List the policies, or explain one and its settings."),
     "simulate": Entry("simulate", "Compare profiles in a scenario, without a cluster."),
     "scenarios": Entry("simulate", "List the scenarios that come with Eclectus."),
+    "record": Entry("record", "Record what the leader of a cluster decides, for some minutes."),
     "replay": Entry("replay", "Check that a recorded tape is decided again as it was."),
     "version": Entry("version", "Show versions, and those of the schedulers in a cluster."),
     "completion": Entry("main", "Print the completion script of a shell."),

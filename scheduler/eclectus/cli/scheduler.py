@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from eclectus.config.configuration import Configuration
     from eclectus.kubeclient.serving.pages import PageParts
     from eclectus.live.loop import StepObserver
+    from eclectus.tape import Header
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 # What imports and lists create lives long. By default, what is known of 5,000 nodes would be traversed again
@@ -102,7 +104,13 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
             "/flagz": _flagz(click.get_current_context().params),
         }
         work = scheduler_process.run(
-            configuration.engine(), names, configuration.process, access, observers, pages=pages
+            configuration.engine(),
+            names,
+            configuration.process,
+            access,
+            observers,
+            pages=pages,
+            header=partial(_header, configuration, mid_run=True),
         )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             code = runner.run(work)
@@ -124,8 +132,7 @@ def _observers(
     """The writer of the tape. A process before this one may have died of what its tape shows: it is kept."""
     if record is None:
         return []
-    from eclectus import __version__
-    from eclectus.tape import Header, TapeWriter
+    from eclectus.tape import TapeWriter
 
     if record.is_file():
         record.replace(record.with_name(f"previous-{record.name}"))
@@ -133,8 +140,14 @@ def _observers(
     def failed(error: OSError) -> None:
         _log.error("the recording of %s has ended: %s", record, error)
 
-    header = Header(__version__, configuration.text, configuration.seed)
-    return [stack.enter_context(TapeWriter(record, header, failed, most_bytes)).step]
+    return [stack.enter_context(TapeWriter(record, _header(configuration), failed, most_bytes)).step]
+
+
+def _header(configuration: Configuration, *, mid_run: bool = False) -> Header:
+    from eclectus import __version__
+    from eclectus.tape import Header
+
+    return Header(__version__, configuration.text, configuration.seed, mid_run=mid_run)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -22,7 +22,7 @@ from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import FlowProblem, Learn, Need, Profile
 from eclectus.model.commands import Command
-from eclectus.model.events import Event, Paused, Resumed
+from eclectus.model.events import Event, Paused, Reseeded, Resumed
 
 RECHECK_SECONDS = 30.0  # how often unschedulable classes are rechecked (kube-scheduler's period)
 
@@ -53,6 +53,7 @@ class Engine:
             **self._event_handlers.handlers,
             Resumed: lambda event: self._lead(True),
             Paused: lambda event: self._lead(False),
+            Reseeded: lambda event: self._state.view.rng.seed(event.seed),
         }
         # What is to be watched, and for the profiles of which schedulerNames.
         self.needs: Mapping[Need, frozenset[str]] = self._state.needs

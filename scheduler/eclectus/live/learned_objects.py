@@ -66,7 +66,7 @@ class NodeProfiles:
         while True:
             await asyncio.sleep(self.settings.interval)
             if self.holds_lease():
-                await self._write_changes([each async for each in _in_slices(self.learned_nodes())])
+                await self._write_changes([each async for each in in_slices(self.learned_nodes())])
 
     async def _read(self) -> set[str] | None:
         """Read all NodeProfiles and send what others have learned to the engine.
@@ -103,11 +103,11 @@ class NodeProfiles:
 
     async def _write_changes(self, now: list[LearnedNode]) -> None:
         """Write what has changed, the object written longest ago first, so that each has its turn."""
-        changed = [each async for each in _in_slices(now) if self._has_changed(each)]
+        changed = [each async for each in in_slices(now) if self._has_changed(each)]
         if not changed or (theirs := await self._read()) is None:
             return
         changed = [
-            each async for each in _in_slices(now) if each.node not in theirs and self._has_changed(each)
+            each async for each in in_slices(now) if each.node not in theirs and self._has_changed(each)
         ]
         changed.sort(key=lambda each: self._stored[each.node].at if each.node in self._stored else 0.0)
         for known in changed[: self.settings.writes_a_round]:
@@ -148,7 +148,7 @@ class NodeProfiles:
         return known.epoch >= before.epoch and node_profile.differs(before, known)
 
 
-async def _in_slices(nodes: Iterable[LearnedNode]) -> AsyncIterator[LearnedNode]:
+async def in_slices(nodes: Iterable[LearnedNode]) -> AsyncIterator[LearnedNode]:
     """The same nodes. Other tasks run in between, since to read 5,000 nodes takes half a second."""
     for number, each in enumerate(nodes, start=1):
         yield each

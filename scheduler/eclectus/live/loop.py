@@ -17,7 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from eclectus.engine.engine import Engine
@@ -45,7 +45,8 @@ StepObserver = Callable[[float, Sequence[Event], Sequence[Command]], None]
 class Loop:
     """Steps one engine. `now` returns seconds since the epoch and never goes backwards.
 
-    `observe_seconds` is called with the duration of each step, `observers` with the step.
+    `observe_seconds` is called with the duration of each step, `observers` with the step; these may change
+    between two steps.
     """
 
     engine: Engine
@@ -53,7 +54,7 @@ class Loop:
     outbox: Outbox
     now: Callable[[], float]
     observe_seconds: Callable[[float], None]
-    observers: Sequence[StepObserver] = ()
+    observers: list[StepObserver] = field(default_factory=list)
     rest: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def __post_init__(self) -> None:

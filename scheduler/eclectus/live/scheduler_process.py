@@ -39,7 +39,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from eclectus.api.names import LEASE_LABEL, PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
+from eclectus.api.names import (
+    LEASE_LABEL,
+    PART_OF,
+    PART_OF_LABEL,
+    SCHEDULER_NAME_CLAIM,
+    SCHEDULER_NAMES,
+    TAPE_PATH,
+)
 from eclectus.config.process_settings import LeaderElection, ProcessSettings
 from eclectus.engine.engine import Engine
 from eclectus.explain.node import learned_nodes
@@ -60,8 +67,14 @@ from eclectus.live.learned_objects import NodeProfiles, ProbeLoad
 from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Loop, StepObserver, Watchdog
 from eclectus.live.process_metrics import Context, PodLatency, PodTrace
-from eclectus.live.watch.reflector import Reflector
-from eclectus.live.watch.watched_kinds import WatchedDagJobs, WatchedPods, WatchedPools, watched_kinds
+from eclectus.live.watch.reflector import Reflector, WatchedKind
+from eclectus.live.watch.watched_kinds import (
+    ClaimStates,
+    WatchedDagJobs,
+    WatchedPods,
+    WatchedPools,
+    watched_kinds,
+)
 from eclectus.live.write.binder import MARGIN_SECONDS
 from eclectus.live.write.outbox import Known, Outbox
 from eclectus.model.events import Paused, Resumed
@@ -70,6 +83,8 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from eclectus.live.flow_solver import FlowSolver
+    from eclectus.live.recording import Recorder
+    from eclectus.tape import Header
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +96,7 @@ SERVING = (
     "eclectus.kubeclient.serving.health",
     "eclectus.live.metrics_page",
     "eclectus.live.pages",
+    "eclectus.live.recording",
     "eclectus.live.zpages",
 )
 
@@ -93,10 +109,11 @@ async def run(
     observers: Sequence[StepObserver] = (),
     *,
     pages: Mapping[str, PageParts] = MappingProxyType({}),
+    header: Callable[[], Header],
 ) -> int:
     """Run a scheduler; returns the exit code. `names` are the schedulerNames of its profiles.
 
-    `pages` are further JSON pages beside the health checks, by path.
+    `pages` are further JSON pages beside the health checks, by path; `header` is that of tapes on demand.
     """
     seconds = settings.client_connection.request_timeout
     async with (
@@ -106,7 +123,7 @@ async def run(
     ):
         context = Context(client)
         parts = build(engine, names, settings, context, observers, lease_api=ObjectApi(lease_client))
-        return await SchedulerProcess(engine, settings, context, parts, pages, front=front).run()
+        return await SchedulerProcess(engine, settings, context, parts, pages, header, front=front).run()
 
 
 @dataclass(eq=False)
@@ -118,6 +135,7 @@ class SchedulerProcess:
     context: Context
     parts: Parts
     pages: Mapping[str, PageParts]  # beside those of the scheduler itself, by path
+    header: Callable[[], Header]  # of tapes on demand
     front: asyncio.AbstractEventLoop
 
     def __post_init__(self) -> None:
@@ -280,6 +298,7 @@ class SchedulerProcess:
         from eclectus.live import metrics_page, zpages
         from eclectus.live.limits import Limits
         from eclectus.live.pages import ExplainPages, speeds_page
+        from eclectus.live.recording import RecordingPage
 
         parts, client = self.parts, self.context.client
         live = {
@@ -307,8 +326,33 @@ class SchedulerProcess:
         registry = metrics_page.registry_of(self.context.metrics)
         metrics_page.register_collectors(registry, self.engine, parts.clock.now, self.settings.metrics)
         metrics = partial(metrics_page.text, registry)
+        page = RecordingPage(self._recorder(), access, self._why_not_deciding, main)
         return health.application(
-            live, ready, metrics, pages, access, handlers=explain, puts=zpages.PUTS, made_by=main
+            live,
+            ready,
+            metrics,
+            pages,
+            access,
+            handlers=explain,
+            puts=zpages.PUTS,
+            posts={TAPE_PATH: page.answer},
+            made_by=main,
+        )
+
+    def _recorder(self) -> Recorder:
+        """Makes tapes on demand."""
+        from eclectus.live.recording import Recorder, listed_anew
+
+        parts = self.parts
+        return Recorder(
+            self.engine,
+            parts.inbox,
+            parts.loop.observers,
+            self.header(),
+            lambda: listed_anew(self.context.client, parts.kinds_anew(), parts.clock.now),
+            partial(self.engine.read, learned_nodes),
+            parts.clock.now,
+            lambda: self.context.rng.getrandbits(31),
         )
 
     async def _serve_visibility(self) -> None:
@@ -412,6 +456,7 @@ class Parts(Struct, frozen=True):
     probe_load: ProbeLoad
     load_signal: LoadSignal | None  # None: no URL is configured
     phase_weights: Callable[[str], str | None]  # of a pod that may have a copy, by uid
+    kinds_anew: Callable[[], list[WatchedKind]]  # all that are watched but nodes, as if nothing were known
 
 
 def build(
@@ -433,8 +478,8 @@ def build(
     advertised = AdvertisedServer()
     watchdog = Watchdog()
     shared = frozenset(settings.tenancy.shared_workloads)
-    pods = WatchedPods(is_ours, shared, engine.needs.get("images", frozenset()))
-    jobs, pools = WatchedDagJobs(is_ours, shared), WatchedPools()
+    watched = partial(_watched, engine, is_ours, shared)
+    pods, jobs, pools = watched()
     election = settings.leader_election
     leadership = _leadership(election, names, lease_api, context, advertised=advertised, watchdog=watchdog)
     holds_lease = leadership.holds_lease
@@ -479,7 +524,18 @@ def build(
         if settings.load_signal.url
         else None,
         phase_weights=pods.phase_weights,
+        kinds_anew=lambda: [
+            each for each in watched_kinds(engine.needs, *watched(), ClaimStates()) if each.name != "nodes"
+        ],
     )
+
+
+def _watched(
+    engine: Engine, is_ours: Callable[[str], bool], shared: frozenset[str]
+) -> tuple[WatchedPods, WatchedDagJobs, WatchedPools]:
+    """What is known of the objects of these kinds: nothing yet."""
+    images = engine.needs.get("images", frozenset())
+    return WatchedPods(is_ours, shared, images), WatchedDagJobs(is_ours, shared), WatchedPools()
 
 
 def _flow_solver(engine: Engine, inbox: Inbox, context: Context) -> FlowSolver:

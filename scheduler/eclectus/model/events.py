@@ -270,6 +270,12 @@ class Paused(Struct, frozen=True, gc=False, tag=True):
     """A cache is incomplete or another process holds the lease: follow events, make no decisions."""
 
 
+class Reseeded(Struct, frozen=True, gc=False, tag=True):
+    """The random numbers that policies draw begin anew from this seed, as on a tape that begins mid-run."""
+
+    seed: int
+
+
 class PodsListed(Struct, frozen=True, gc=False, tag=True):
     """A new list of all pods begins: one on it exists even if it had gone, as after a restore of etcd."""
 
@@ -287,4 +293,4 @@ _OfPools = PoolSeen | PoolGone
 _OfCluster = _OfNodes | _OfPods | _OfBinds | _OfBudgets | _OfSelectors | _OfJobs | _OfPools
 _OfObjects = _OfCluster | _OfClaims | _OfStorage | _OfDrivers
 
-Event = _OfObjects | Solved | Resumed | Paused
+Event = _OfObjects | Solved | Resumed | Paused | Reseeded

@@ -74,6 +74,7 @@ SLOW = {
 # Not run: pattern (`*` stands for anything) -> why not.
 NOT_RUN = {
     "kubectl eclectus explain *": "needs a pod that waits; tests/system/test_explain.py asks a scheduler",
+    "kubectl eclectus record *": "takes minutes; tests/live/test_recording.py runs it",
     "kubectl eclectus ui": "serves until Ctrl-C; tests/cli/ui asks its server, and uses its page",
     "kubectl eclectus ui --comparison my-cluster.json": "likewise",
     "eclectus": "no command: a profile of this name in the output of a comparison",

@@ -331,12 +331,12 @@ async def _answer(access: Credentials, target: Target, source: Source, asked: As
     path = f"/explain/{target.kind}s/{place}{target.name}{asked.path}"
     async with connected(access, REQUEST_SECONDS) as client:
         if source.server:
-            return await _of_server(client, access, target, source.server.rstrip("/") + path, source)
+            return await _of_scheduler(client, access, target, path, source)
         found = await _by_the_api_server(client, target, asked) if source == Source() else None
         if isinstance(found, bytes) and not _is_of_another(found):
             return found
         try:
-            return await _of_leader(client, access, target, path, source)
+            return await _of_scheduler(client, access, target, path, source)
         except click.ClickException:
             # No other installation can say more of it to this caller.
             if found is None:
@@ -352,14 +352,37 @@ def _is_of_another(answer: bytes) -> bool:
     return fields.get("state") == "otherScheduler" or fields.get("known") is False
 
 
-async def _of_leader(
+async def _of_scheduler(
     client: ApiClient, access: Credentials, target: Target, path: str, source: Source
 ) -> bytes:
-    """From the leader itself, which the Leases name."""
+    """From the leader itself, or the server that the caller has named."""
+    async with server_of(client, access, source, target) as server:
+        return await _get(server.url + path, server.token, server.trust)
+
+
+class Server(NamedTuple):
+    """A scheduler's server, the token for it, empty if none may be sent, and what its certificate must be."""
+
+    url: str
+    token: str
+    trust: ssl.SSLContext | Fingerprint | bool
+
+
+@asynccontextmanager
+async def server_of(
+    client: ApiClient, access: Credentials, source: Source, target: Target | None = None
+) -> AsyncIterator[Server]:
+    """The server of the leader, for one request, or the one that the caller has named.
+
+    `target` is the object that is asked about, if it is about one. Raises click.ClickException and ApiError.
+    """
+    if source.server:
+        yield await _named_server(client, access, source, target)
+        return
     leader = await _leader(client, target, source)
     token = "" if not leader.server.certificate else token_of(access, source.token_file)
     async with _reached(client, leader) as url:
-        return await _get(url + path, token, _known_by(leader))
+        yield Server(url, token, _known_by(leader))
 
 
 async def _by_the_api_server(
@@ -415,28 +438,28 @@ def token_of(access: Credentials, token_file: Path | None) -> str:
     return token
 
 
-async def _of_server(
-    client: ApiClient, access: Credentials, target: Target, url: str, source: Source
-) -> bytes:
-    """From the server that the caller has named."""
+async def _named_server(
+    client: ApiClient, access: Credentials, source: Source, target: Target | None
+) -> Server:
+    url = source.server.rstrip("/")
     if url.startswith("http://"):
-        return await _get(url, "", True)
+        return Server(url, "", True)
     if not url.startswith("https://"):
         raise click.UsageError(f"--server {source.server!r} must start with https:// or http://")
     token = token_of(access, source.token_file)
     if source.certificate_authority is not None:
-        return await _get(url, token, ssl.create_default_context(cafile=source.certificate_authority))
-    return await _get(url, token, _known_by(await _leader(client, target, source)))
+        return Server(url, token, ssl.create_default_context(cafile=source.certificate_authority))
+    return Server(url, token, _known_by(await _leader(client, target, source)))
 
 
-async def _leader(client: ApiClient, target: Target, source: Source) -> Leader:
+async def _leader(client: ApiClient, target: Target | None, source: Source) -> Leader:
     from eclectus.kubeclient.client import ObjectApi
 
     api = ObjectApi(client)
     if source.scheduler_name:
         return await find_leader(api, (source.scheduler_name,))
     names = [PART_OF]
-    if target.kind == "pod":
+    if target is not None and target.kind == "pod":
         try:
             pod = await api.send("GET", f"/api/v1/namespaces/{target.namespace}/pods/{target.name}")
         except (MissingError, RejectedError) as error:
@@ -493,18 +516,26 @@ async def _get(url: str, token: str, trust: ssl.SSLContext | Fingerprint | bool)
             if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
                 raise error_from(f"GET {url}", answer.status, body, answer.headers, advice="")
             if answer.status != HTTPStatus.OK:
-                raise click.ClickException(_refusal(answer.status, body))
+                raise click.ClickException(refusal(answer.status, body))
             return body
-    except aiohttp.ServerFingerprintMismatch:
-        raise click.ClickException(
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise unanswered(url, error) from error
+
+
+def unanswered(url: str, error: Exception) -> click.ClickException:
+    """What to say where a server gives no answer, or not all of it."""
+    import aiohttp
+
+    if isinstance(error, aiohttp.ServerFingerprintMismatch):
+        return click.ClickException(
             f"the certificate of {url} is not the one that the Lease names: a standby answers there, or "
             "somebody else, or the certificate was just replaced; nothing was sent"
-        ) from None
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise click.ClickException(f"{url}: {error or type(error).__name__}") from error
+        )
+    return click.ClickException(f"{url}: {error or type(error).__name__}")
 
 
-def _refusal(status: int, body: bytes) -> str:
+def refusal(status: int, body: bytes) -> str:
+    """What to say of an answer that refuses."""
     from eclectus.kubeclient.api_errors import message_of
 
     advice = "; the token may have expired" if status == 401 else ""

@@ -98,10 +98,10 @@ REVIEW_SECONDS = 3.0  # two of them end before a scrape's usual 10 s
 
 
 class PageRight(Struct, frozen=True):
-    """The right to `get` a page of this server, or to `put` what it is about."""
+    """The right to `get` a page of this server, to `put` what it is about, or to `post` there."""
 
     path: str
-    verb: Literal["get", "put"] = "get"
+    verb: Literal["get", "put", "post"] = "get"
 
     @property
     def attributes(self) -> dict[str, Any]:

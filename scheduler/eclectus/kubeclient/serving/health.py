@@ -177,14 +177,16 @@ def application(
     *,
     handlers: Mapping[str, Handler] | None = None,
     puts: Mapping[str, Put] | None = None,
+    posts: Mapping[str, Handler] | None = None,
     made_by: asyncio.AbstractEventLoop | None = None,
 ) -> web.Application:
     """/livez and /healthz run the `live` checks, /readyz those and the `ready` ones.
 
     `metrics` returns the page /metrics, in Prometheus' text format; `json_pages` are further paths. Without
     `access` everybody may read them. `handlers` are further paths that decide themselves whom they answer.
-    `puts` are paths to which a short text may be put; without `access` nobody may. `made_by` is the loop that
-    makes all but the health checks; by default the one that serves.
+    `puts` are paths to which a short text may be put; without `access` nobody may. `posts` are handlers of
+    POST requests, which decide likewise, on the loop that serves. `made_by` is the loop that makes all
+    but these and the health checks; by default the one that serves.
     """
     app = web.Application()
     app.router.add_get("/healthz", _checking("healthz", live))
@@ -198,6 +200,8 @@ def application(
         app.router.add_get(path, handler if made_by is None else _made_by(made_by, handler))
     for path, put in (puts or {}).items():
         app.router.add_put(path, _putting(access, path, put, made_by))
+    for path, handler in (posts or {}).items():
+        app.router.add_post(path, handler)
     return app
 
 
