@@ -59,6 +59,17 @@ RECORDED = {  # jobs alone
         place={"policy": "eagle", **_CUT}, line={"policy": "phoenix", "by": "wait", **_CUT}
     ),
 }
+
+
+def _soft(preferences: str) -> Contestant:
+    """Gains on preferred nodes are learned under each of them, so that they differ in nothing else."""
+    place = {"policy": "eagle", "preferences": preferences, **_CUT}
+    profile = _distributed(place=place, line={"policy": "phoenix", **_CUT}).profile
+    return Contestant({**profile, "learn": {"policy": "rosella"}})
+
+
+NEGOTIATED = "negotiated"
+SOFT = {each: _soft(each) for each in (NEGOTIATED, "kept", "ignored")}
 MEANS = {
     BASELINE: "`place: {policy: least-allocated, ties: random}`: its default scores and order; in seconds",
     "unconstrained": "the same with the same tasks, none of which is constrained: a bound on the mean of all",
@@ -72,6 +83,9 @@ MEANS = {
     "eagle-c": "`place: eagle`, `line: srpt`",
     "eagle-c-crv": "`place: eagle`, `line: phoenix`: Eagle's node queues, ordered by the CRV",
     "eagle-c-wait": "`place: eagle`, `line: {policy: phoenix, by: wait}`: ordered by the estimated wait",
+    NEGOTIATED: "`place: {policy: eagle, preferences: negotiated}`, `line: phoenix`, learned speeds",
+    "kept": "the same with `preferences: kept`: preferred nodes are as good as required",
+    "ignored": "the same with `preferences: ignored`, the default: they have no effect",
     "clwl-c": "`place: clwl`: least estimated wait, exactly known",
     "dlwl-c": "`place: dlwl`, `line: srpt`: the same with waits of up to 16 s ago",
 }
@@ -121,6 +135,7 @@ class Section:
     contestants: Mapping[str, Contestant]
     cases: tuple[Case, ...]
     columns: tuple[str, ...]  # of measure.FIGURES
+    baseline: str = BASELINE  # to which all others are ratios
 
 
 CONSTRAINED = ("all mean", "con mean", "con wait", "con wait p99", "free mean", "long mean", "work x wait")
@@ -172,5 +187,18 @@ SECTIONS = (
         only(BASELINE, "phoenix", "phoenix-order", "eclectus"),
         _loads(0.7, 0.9),
         PREFERRING,
+    ),
+    Section(
+        "negotiation",
+        "Soft constraints in the distributed form",
+        "The same scenario with queues at nodes: preferences negotiated, as in Phoenix, never given up, or\n"
+        "ignored, as in Eagle. The row `negotiated` is in seconds, all others are **ratios to it**: bold is\n"
+        "worse than to negotiate. What is public of the paper has no figure of what negotiation brings by\n"
+        "itself, so there is nothing to compare these figures with.",
+        "preferences",
+        SOFT,
+        _loads(0.7, 0.9),
+        PREFERRING,
+        NEGOTIATED,
     ),
 )

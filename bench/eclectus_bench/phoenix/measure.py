@@ -14,7 +14,7 @@ from eclectus.model.errors import EclectusError
 from eclectus.sim.base.results import GroupResult, RunFailure, RunResult
 from eclectus.sim.runs import RunSpec, StopRequest, run_batch
 from eclectus.sim.scenario import shipped_scenarios
-from eclectus_bench.phoenix.cases import BASELINE, Case, Contestant, Section
+from eclectus_bench.phoenix.cases import Case, Contestant, Section
 
 GROUPS = "measure.groups=[class, length, constrained, set]"
 CUT_OFF = "measure.cutOff=20s"
@@ -103,7 +103,7 @@ FIGURES = BY_CONSTRAINTS | {
 
 def rows_of(section: Section, case: Case, runs: Mapping[str, Sequence[RunResult]]) -> Iterator[Row]:
     """A row for each contestant; `runs` by contestant, each in the order of the seeds."""
-    baseline = runs[BASELINE]
+    baseline = runs[section.baseline]
     for name, mine in runs.items():
         alike = list(map(_labels, mine)) == list(map(_labels, baseline))
         figures = {

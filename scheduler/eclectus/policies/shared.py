@@ -193,8 +193,8 @@ LEAST_WAIT = 1e-9  # seconds, at a node without room: see Backlog.wait
 class Backlog:
     """Seconds of work at each node; an update costs only the nodes that have changed.
 
-    `counts`: which tasks count. Reservations that a job has on several nodes never count, since most of
-    them will not be used.
+    `counts`: which tasks count. Reservations that a job has on several nodes do not, since most of them will
+    not be used; `reserved` has what is expected of them.
     """
 
     def __init__(self, counts: Callable[[Task], bool] = lambda task: True) -> None:
@@ -231,6 +231,21 @@ class Backlog:
         running[busy] = np.maximum(self._ends[rows[busy]] - view.now, 0.0).sum(axis=1)
         seconds = (running + self._queued[rows]) / np.maximum(task_class.service_slots[rows], 1.0)
         return np.where(task_class.fits_now[rows], 0.0, np.maximum(seconds, LEAST_WAIT))
+
+    def reserved(self, view: View, rows: Rows) -> tuple[Floats, Floats]:
+        """Tasks that reservations are expected to bring to each of the rows, and their work in seconds.
+
+        The tasks of a job that have not started are divided by its reservations, so that each counts once
+        over all nodes, however many reservations it has. Needs no `refresh`; it costs a pass over the queues.
+        """
+        tasks, seconds = np.zeros((2, len(rows)))
+        for at, row in enumerate(rows.tolist()):
+            for reservation in view.node_queues.get(row, ()):
+                if not reservation.is_tentative and self._counts(reservation.head):
+                    share = len(reservation.tasks) / len(reservation.rows)
+                    tasks[at] += share
+                    seconds[at] += share * expected_seconds(view, reservation.head, row)
+        return tasks, seconds
 
     def join_least_wait(
         self, view: View, tasks: Tasks, task_class: TaskClass, rows: Rows
@@ -271,6 +286,13 @@ def expected_seconds(view: View, task: Task, row: int) -> float:
     if task.estimate is not None:
         return task.estimate + view.learn.turnaround(task.workload)
     return numbers.divide(1.0, float(view.learn.speeds(task.workload).rate[row]))
+
+
+def mean_seconds(task_class: TaskClass, rate: Floats, rows: Rows) -> float:
+    """The mean run time of the class on these rows, each slot at work; inf without a slot."""
+    slots = task_class.service_slots[rows]
+    pace = float((slots * rate[rows]).sum())
+    return float(slots.sum()) / pace if pace else inf
 
 
 @dataclass(eq=False)

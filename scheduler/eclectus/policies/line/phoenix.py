@@ -16,7 +16,7 @@ Departures, beside those of `srpt`. The paper's formulas and thresholds are not 
 - messages take no time, so ratios are those of the last heartbeat at every node;
 - a wait is estimated from what is queued and not as of an M/G/1 queue, which has no wait at full load: a set
   is served by many nodes, and queues are reordered only where these are nearly full;
-- soft constraints are not negotiated in queues.
+- soft constraints have no ratio: `place: eagle` negotiates them when a job arrives, and nothing in queues.
 """
 
 from collections.abc import Mapping

@@ -49,6 +49,7 @@ from eclectus.framework import (
     Wait,
     setting,
 )
+from eclectus.policies.shared import mean_seconds
 
 # When a task gives up a preference: the choice between waiting for preferred nodes and starting elsewhere.
 #
@@ -132,15 +133,8 @@ def _preferred(task_class: TaskClass, rate: Floats) -> _Preferred:
     best = float(score.max(initial=0.0))
     preferred, others = rows[score == best], rows[score < best]
     slots = float(task_class.service_slots[preferred].sum())
-    seconds, others_seconds = (_mean_seconds(task_class, rate, each) for each in (preferred, others))
+    seconds, others_seconds = (mean_seconds(task_class, rate, each) for each in (preferred, others))
     return _Preferred(best, slots, seconds, others_seconds)
-
-
-def _mean_seconds(task_class: TaskClass, rate: Floats, rows: Rows) -> float:
-    """The mean run time on these rows, each slot at work; inf without a slot."""
-    slots = task_class.service_slots[rows]
-    pace = float((slots * rate[rows]).sum())
-    return float(slots.sum()) / pace if pace else inf
 
 
 PREFERENCE_WEIGHT = 1e4  # preferences met come before any price
