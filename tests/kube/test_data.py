@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eclectus.kube import translate
-from eclectus.kube.data import MAX_BYTES, MAX_INPUTS, MAX_NODES
+from eclectus.kube.data import FLUID_LABEL_MOST, FLUID_PREFIX, MAX_BYTES, MAX_INPUTS, MAX_NODES
 from eclectus.model.objects import Input
 from pod_objects import task
 
@@ -23,13 +23,29 @@ def annotated(listed: Any) -> dict[str, str]:
 
 
 def problems(annotations: dict[str, str]) -> tuple[str, ...]:
-    return translate.annotation_problems(annotations)
+    return translate.annotation_problems(annotations, "default")
 
 
 def test_a_pod_says_which_nodes_have_its_data() -> None:
     annotations = annotated([GOOD, {"name": "b", "bytes": 7, "nodes": ["n3", "n3"]}])
     assert task(annotations=annotations).inputs == (Input("a", 123, ("n1", "n2")), Input("b", 7, ("n3",)))
     assert task().inputs == () == problems(annotations)
+
+
+def test_an_input_without_nodes_is_a_data_set_of_fluid_in_the_namespace_of_the_pod() -> None:
+    annotations = annotated([{"name": "hbase", "bytes": 7}, {"name": "none", "bytes": 7, "nodes": []}])
+    found = task(annotations=annotations, namespace="team").inputs
+    assert found == (Input("hbase", 7, node_label="fluid.io/s-team-hbase"), Input("none", 7))
+    assert problems(annotations) == ()
+
+
+def test_a_data_set_whose_label_would_be_too_long_is_named() -> None:
+    fits = FLUID_LABEL_MOST - len(f"{FLUID_PREFIX}default-")
+    annotations = annotated([{"name": "x" * (fits + 1), "bytes": 7}, {"name": "x" * fits, "bytes": 7}])
+    inputs = task(annotations=annotations, namespace="default").inputs
+    assert [each.name for each in inputs] == ["x" * fits]
+    (problem,) = problems(annotations)
+    assert problem.startswith(f"{INPUTS}[0]: no nodes, and Fluid has no label")
 
 
 def test_inputs_are_no_part_of_what_makes_a_class() -> None:

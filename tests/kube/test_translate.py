@@ -46,7 +46,7 @@ def test_annotations_give_the_estimate_the_path_and_the_job_work() -> None:
 @pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan", "inf", "1e14"])
 def test_an_annotation_that_is_no_time_is_left_out_and_named(annotation: str, text: str) -> None:
     assert task(annotations={annotation: text}) == task()
-    (problem,) = translate.annotation_problems({annotation: text, "other": "x"})
+    (problem,) = translate.annotation_problems({annotation: text, "other": "x"}, "default")
     assert problem.startswith(f"{annotation}: {text!r} is not a number of seconds")
 
 
@@ -69,7 +69,7 @@ def test_a_pod_says_how_far_it_is_by_phases_and_what_cannot_be_read_is_named_if_
     assert (task(annotations=phases).progress, task(annotations=phases).unread_progress) == (0.625, "")
     bad, may = {"eclectus.dev/progress": "half"}, {"eclectus.dev/speculative": "true"}
     assert (task(annotations=bad).progress, task(annotations=bad).unread_progress) == (None, "")
-    (problem,) = translate.annotation_problems(bad)
+    (problem,) = translate.annotation_problems(bad, "default")
     assert task(annotations=bad, labels=may).unread_progress == problem
 
 
@@ -96,14 +96,14 @@ def test_a_pod_of_a_job_may_be_restarted_if_it_says_so(
 
 
 def test_of_a_long_hint_the_problem_shows_the_beginning() -> None:
-    (problem,) = translate.annotation_problems({PATH_SECONDS: "x" * 5000})
+    (problem,) = translate.annotation_problems({PATH_SECONDS: "x" * 5000}, "default")
     assert "x" * translate.MAX_TEXT in problem
     assert len(problem) < translate.MAX_TEXT + 150
 
 
 def test_a_path_of_more_than_thirty_years_is_left_out() -> None:
     assert task(annotations={PATH_SECONDS: "1e10"}).path is None
-    assert translate.annotation_problems({PATH_SECONDS: "1e9"}) == ()
+    assert translate.annotation_problems({PATH_SECONDS: "1e9"}, "default") == ()
 
 
 @settings(deadline=None)

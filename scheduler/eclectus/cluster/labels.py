@@ -6,7 +6,7 @@ nodes, as for two architectures.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -80,6 +80,10 @@ class LabelColumns:
     def value(self, key: str, row: int) -> str | None:
         """The value of `key` on a row; None where the node lacks it."""
         return self._values.get(key, {}).get(row)
+
+    def rows_with(self, key: str, value: str) -> Iterator[int]:
+        """The rows whose nodes carry this label with this value."""
+        return (row for row, each in self._values.get(key, {}).items() if each == value)
 
     def of_row(self, row: int) -> Pairs:
         """The labels of a row; none where there is no node."""

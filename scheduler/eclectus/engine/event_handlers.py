@@ -47,7 +47,9 @@ class EventHandlers:
         self._nominations = nominations
         self._profile_rules = ProfileRules(state.profiles.values())
         self._selectors = NamespaceSelectors()
-        self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
+        self._specs = WaitingSpecs(
+            state.profiles.values(), state.cluster, state.pending, state.volumes, state.data_sets
+        )
         self._members = PoolMembers(state.pools, lambda: chain(state.pending.values(), state.placed.tasks()))
         spread, jobs = self._specs.default_spread, state.accounts.jobs
         self._foreign_pending = state.foreign_pending
@@ -90,8 +92,10 @@ class EventHandlers:
 
     def _node_seen(self, event: events.NodeSeen) -> None:
         state, name = self._state, event.node.name
-        is_new = name not in state.cluster.rows
+        before = state.cluster.node(name)
+        is_new = before is None
         row = state.cluster.set_node(event.node)
+        state.data_sets.relabel(() if before is None else before.labels, event.node.labels)
         if is_new:
             state.learn.add_node(row, name, state.cluster.capacity)
             state.placed.add_node(name)
@@ -108,7 +112,9 @@ class EventHandlers:
         self._nominations.node_gone(event.name)
         state.placed.remove_node(event.name)
         state.learn.remove_node(row)
+        labels = state.cluster.labels.of_row(row)
         state.cluster.drop_node(event.name)
+        state.data_sets.relabel(labels, ())
 
     # -- pods ----------------------------------------------------------------------------------
 
@@ -388,6 +394,7 @@ class EventHandlers:
         late = self._specs.late
         is_due = bool(late.tasks) and late.are_due
         has_news = self._selectors.has_news or self._specs.default_spread.has_news
+        has_news = has_news or bool(self._state.data_sets.changed)
         return is_due or has_news or (self._state.has_pools and self._members.is_changing)
 
     # -- answers of the API server ----------------------------------------------------------------------

@@ -60,6 +60,7 @@ from eclectus.engine.gangs import Gangs, WaitingGang
 from eclectus.engine.placed_pods import AssumedBind, Binds, PlacedPods, ProbeValidity
 from eclectus.engine.places import Places, PodPlace
 from eclectus.engine.plan_records import PlanRecords
+from eclectus.engine.pod_specs.data_sets import DataSets
 from eclectus.engine.pod_volumes import PodVolumes
 from eclectus.engine.pool_records import PoolRecords
 from eclectus.engine.pool_refusals import PoolRefusals
@@ -145,14 +146,15 @@ class State:
             if each.hold.traits.waits or each.place.traits.prices_data
         }
         self.class_queues = ClassQueues(classes, profiles, holding, self._placeable_again)
+        self._pending: dict[str, Task] = {}
+        self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
+        self.data_sets = DataSets(self.cluster, self.pending)
         self.held = self._made_held_queues(classes)
         idle = TasksBesideRoom(classes, self.class_queues, self.deferrals, self.held.followed)
         self.starvation = Starvation(self.pools, self._nominated, idle)
         self.pool_records = PoolRecords(self.pools, self.starvation)
         self.pool_refusals = PoolRefusals(self.pools.tree, self.known_pod)
         self.view = self._made_view(classes, seed)
-        self._pending: dict[str, Task] = {}
-        self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self.volumes = PodVolumes(self.cluster, self.pending, self.placed.__contains__)
         self._binds = Binds(self.cluster, self.placed, self.volumes, self.probe_validity)
         self.foreign_pending: dict[str, ForeignPod] = {}  # by uid
@@ -167,6 +169,7 @@ class State:
             self.profiles,
             self.cluster,
             self.guarded,
+            self.data_sets.resolved,
             counters=self.counters.data,
             near_slots=NearSlots(self.cluster, classes, self.placed, self.service_times),
         )

@@ -151,7 +151,9 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         estimate=seconds(meta.annotations, names.ESTIMATED_SECONDS),
         path=seconds(meta.annotations, names.PATH_SECONDS),
         job_work=seconds(meta.annotations, names.JOB_WORK_SECONDS),
-        inputs=inputs(meta.annotations[names.INPUTS]) if names.INPUTS in meta.annotations else (),
+        inputs=(
+            inputs(meta.annotations[names.INPUTS], meta.namespace) if names.INPUTS in meta.annotations else ()
+        ),
         notional_requests=notional_requests(meta.annotations) if translated.probe else (),
     )
 
@@ -247,8 +249,11 @@ def notional_requests(annotations: Mapping[str, str]) -> Amounts:
         return ()
 
 
-def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """What is wrong with the estimates, the progress and the inputs on a pod; empty for most pods."""
+def annotation_problems(annotations: Mapping[str, str], namespace: str) -> tuple[str, ...]:
+    """What is wrong with the estimates, the progress and the inputs on a pod; empty for most pods.
+
+    `namespace`: of the pod.
+    """
     wrong = tuple(
         f"{annotation}: {annotations[annotation][:MAX_TEXT]!r} is not a number of seconds above 0 "
         f"and at most {most:g}"
@@ -256,7 +261,7 @@ def annotation_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:
         if annotation in annotations and seconds(annotations, annotation) is None
     )
     text = annotations.get(names.INPUTS)
-    return wrong + _progress_problems(annotations) + (() if text is None else input_problems(text))
+    return wrong + _progress_problems(annotations) + (() if text is None else input_problems(text, namespace))
 
 
 def _progress_problems(annotations: Mapping[str, str]) -> tuple[str, ...]:

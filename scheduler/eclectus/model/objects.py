@@ -157,6 +157,7 @@ class Input(Struct, frozen=True, gc=False):
     name: str
     size: int  # bytes
     nodes: tuple[str, ...] = ()  # names of nodes that have all of it; those that do not exist mean nothing
+    node_label: str = ""  # by which `nodes` are found: they carry it with the value `true`
 
 
 class UnboundClaim(Struct, frozen=True, gc=False, cache_hash=True):

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.pod_specs.anti_affinity_matches import anti_affinity_matches, preference_matches
+from eclectus.engine.pod_specs.data_sets import DataSets
 from eclectus.engine.pod_specs.default_spread import DefaultSpreading
 from eclectus.engine.pod_specs.late_pods import LatePods
 from eclectus.engine.pod_volumes import PodVolumes
@@ -47,20 +48,28 @@ class WaitingSpecs:
 
     What a pod asks of nodes is not all in its manifest. Default topology spread comes from the Services and
     the controller that select it; anti-affinity holds both ways, so terms of other pods count for it; what
-    its claims mean depends on volumes. Each source completes a spec, and names the pods for which its answer
-    has changed. A source is asked only where it has an answer or news.
+    its claims mean depends on volumes, and where its data sets are on labels of nodes. Each source completes
+    a pod, and names those for which its answer has changed. A source is asked only where it has an answer or
+    news.
 
     `pending`: uid -> such a pod, as it was completed last.
     """
 
     def __init__(
-        self, profiles: Iterable[Profile], cluster: Cluster, pending: Mapping[str, Task], volumes: PodVolumes
+        self,
+        profiles: Iterable[Profile],
+        cluster: Cluster,
+        pending: Mapping[str, Task],
+        volumes: PodVolumes,
+        data_sets: DataSets,
     ) -> None:
         self.late = LatePods()
         self.default_spread = DefaultSpreading(profiles, pending, self.late.fuel)
         self._anti_affinity = anti_affinity_matches(cluster.anti_affinity, pending)
         self._preferences = preference_matches(cluster.preferences, pending)
         self._matches = (self._anti_affinity, self._preferences)
+        self._data_sets = data_sets
+        self._with_data_sets, self._moved = data_sets.pods, data_sets.changed
         self._volumes = volumes
         self._storage, self._reaches = cluster.volumes.storage, cluster.volumes.reach
         self._late_tasks, self._spent = self.late.tasks, self.late.fuel.spent
@@ -69,6 +78,8 @@ class WaitingSpecs:
         """The pod with the spec that rules work with; it is followed from now on."""
         if task.labels or task.controller:  # otherwise nothing selects it
             task = self.default_spread.resolved(task)
+        if task.inputs:
+            task = self._data_sets.follow(task)
         has_own = task.has_terms
         if has_own:
             self.late.terms.set(task)
@@ -80,27 +91,27 @@ class WaitingSpecs:
 
     def discard(self, uid: str) -> None:
         """The pod waits no more: it is bound, has ended, or was deleted."""
-        if uid in self.late.tasks or uid in self.late.terms.pods:
+        if uid in self._late_tasks or uid in self.late.terms.pods:
             self.late.discard(uid)
         if uid in self.default_spread.pods:
             self.default_spread.discard(uid)
-        for matches in self._matches:
-            if uid in matches.pods:
-                matches.discard(uid)
+        if uid in self._anti_affinity.pods:
+            self._anti_affinity.discard(uid)
+        if uid in self._preferences.pods:
+            self._preferences.discard(uid)
         if uid in self._volumes.waiting:
             self._volumes.discard(uid)
+        if uid in self._with_data_sets:
+            self._data_sets.discard(uid)
 
     @property
     def has_news(self) -> bool:
         """Whether a source may have another answer, or pods are late."""
-        anti_affinity, preferences = self._anti_affinity, self._preferences
-        if self._late_tasks or self._spent or self.default_spread.has_news or self._reaches:
+        if self._late_tasks or self._spent or self._moved or self.default_spread.has_news or self._reaches:
             return True
-        return (
-            anti_affinity.generation != anti_affinity.terms.generation
-            or preferences.generation != preferences.terms.generation
-            or self._storage.has_news
-        )
+        if self._storage.has_news or self._anti_affinity.generation != self._anti_affinity.terms.generation:
+            return True
+        return self._preferences.generation != self._preferences.terms.generation
 
     def take_changed(self) -> Iterator[Task]:
         """The pods with another answer of a source; no other is asked, so terms cost no look at Services."""
@@ -109,6 +120,8 @@ class WaitingSpecs:
         yield from self._matched_anew()
         if self._storage.has_news or self._reaches:
             yield from map(self._volumes.resolved, self._volumes.changed())
+        if self._moved:
+            yield from self._data_sets.take_changed()
 
     def _matched_anew(self) -> Collection[Task]:
         """The pods that other terms match now, each once: terms of both kinds may match it."""

@@ -63,11 +63,15 @@ class HeldQueues:
         profiles: Mapping[str, Profile],
         cluster: Cluster,
         guarded: Callable[..., Any],
+        resolved: Callable[[Task], Task],
         *,
         counters: DataCounters,
         near_slots: NearSlots,
     ) -> None:
-        """`guarded`: calls a plug-in, whose failure is its Fault."""
+        """`guarded`: calls a plug-in, whose failure is its Fault.
+
+        `resolved`: a task, with the nodes that its data sets are on now.
+        """
         self._class_queues = class_queues
         self._holds: Mapping[str, Hold] = {name: each.hold for name, each in profiles.items()}
         self._prices = {name for name, each in profiles.items() if each.place.traits.prices_data}
@@ -77,6 +81,7 @@ class HeldQueues:
         }
         self._cluster = cluster
         self._guarded = guarded
+        self._resolved = resolved
         self._counters = counters
         self.near_slots = near_slots
         self._hot_data = HotData(cluster)
@@ -311,7 +316,7 @@ class HeldQueues:
         hold = self._holds.get(task.profile)
         if hold is None or not (hold.traits.waits or task.profile in self._prices):
             return None
-        return level_of(self._cluster, task, row, self._levels[task.profile])
+        return level_of(self._cluster, self._resolved(task), row, self._levels[task.profile])
 
     def _priced_level(self, task: Task, level: int) -> str | None:
         """The name of a level above 0, where a Place tells levels apart; else None."""

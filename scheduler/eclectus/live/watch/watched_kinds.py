@@ -395,7 +395,8 @@ class WatchedPods:
         if task.node or task.ended or not self.is_ours(task.profile):
             self.condition_states.pop(task.uid, None)
             return
-        features, invalid = ignored(pod.spec), translate.annotation_problems(pod.metadata.annotations)
+        features, meta = ignored(pod.spec), pod.metadata
+        invalid = translate.annotation_problems(meta.annotations, meta.namespace)
         if features or invalid:
             self.ignored[task.uid] = Ignored(features, task.workload, invalid)
         is_false = any(one.type == "PodScheduled" and one.status == "False" for one in pod.status.conditions)

@@ -69,7 +69,7 @@ def read_pod(pod: Json, name: str, namespace: str, shared: AbstractSet[str]) -> 
         task = task_from(decoded, shared=shared)
     except MalformedError as error:
         raise FieldError(error.field, error.problem) from error
-    for problem in annotation_problems(decoded.metadata.annotations):
+    for problem in annotation_problems(decoded.metadata.annotations, decoded.metadata.namespace):
         raise FieldError("metadata.annotations", problem)
     _refuse_unsupported(spec, task)
     return task, seconds(checked.metadata.get("annotations", {}), WORK_SECONDS, least=1e-9)
