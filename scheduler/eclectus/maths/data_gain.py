@@ -10,8 +10,8 @@ longer, they do not. Then tasks are not kept waiting, so that more of them are f
 Tasks that wait are hardly ever far, so few start far for a *trial*: until enough have ended there, one of
 ten, and then one of a hundred until d is small.
 
-Far tasks are told apart by level, a rack or any node, where more than one level is priced: each has its own
-ratio to near ones.
+Far tasks are distinguished by level, a rack or any node, where more than one level is priced: each has its
+own ratio to near ones.
 """
 
 from math import copysign, exp, log, sqrt
@@ -57,7 +57,7 @@ class RunTimes(Struct):
 class DataGain(Struct):
     """Of one kind of work in one namespace: starts and run times at the data (near) and elsewhere (far).
 
-    `levels`: of far ones, those at each level that is told apart, by its name.
+    `levels`: of far ones, those at each level that is distinguished, by its name.
     """
 
     starts: int = 0
@@ -77,7 +77,7 @@ class DataGain(Struct):
         return self._ratio_of(self.far)
 
     def ratio_at(self, level: str) -> float | None:
-        """The same at a level that is told apart."""
+        """The same at a level that is distinguished."""
         return self._ratio_of(self.levels[level]) if level in self.levels else None
 
     def times(self, level: str = "") -> float:
@@ -137,7 +137,7 @@ class DataGains:
     def end(
         self, namespace: str, workload: str, seconds: float, *, is_far: bool, level: str | None = None
     ) -> None:
-        """A task has run to its end, for so many seconds, above 0. `level`: of a far one, if told apart."""
+        """A task has run to its end, for so many seconds, above 0. `level`: of a far one, if distinguished."""
         found = self._used(namespace, workload)
         (found.far if is_far else found.near).add(seconds)
         if level is not None:

@@ -90,8 +90,8 @@ class Pod(msgspec.Struct, frozen=True):
     def _remote_factor(self) -> float:
         """How much longer it takes on its node than beside its inputs."""
         found = self.metadata.annotations
-        text = found.get(REMOTE_FACTOR)
-        if text is None or any(self.node in each.nodes for each in inputs(found.get(INPUTS, "[]"))):
+        text, read = found.get(REMOTE_FACTOR), inputs(found.get(INPUTS, "[]"), self.metadata.namespace)
+        if text is None or any(self.node in each.nodes for each in read):
             return 1.0
         return _number(REMOTE_FACTOR, text)
 
