@@ -137,7 +137,7 @@ class DataGains:
     def end(
         self, namespace: str, workload: str, seconds: float, *, is_far: bool, level: str | None = None
     ) -> None:
-        """A task has run to its end, for so many seconds, above 0. `level`: of a far one, if distinguished."""
+        """A task has run to its end, for so many seconds, above 0. `level`: of a far one, or none."""
         found = self._used(namespace, workload)
         (found.far if is_far else found.near).add(seconds)
         if level is not None:

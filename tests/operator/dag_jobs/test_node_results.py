@@ -31,7 +31,7 @@ def hint(stages, pods):
         for each in job.spec.stages
     }
     found = inputs_hint(job, job.spec.stages[-1], tasks)
-    return found, inputs(found.get(INPUTS, "[]"))
+    return found, inputs(found.get(INPUTS, "[]"), "default")
 
 
 def test_nodes_count_by_the_tasks_that_succeeded_there():
