@@ -13,6 +13,7 @@ from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.config.profiles import read_profiles
 from eclectus.engine import effects
 from eclectus.engine.engine import Engine
+from eclectus.maths.min_cost_flow import min_cost_flow
 from eclectus.model.commands import Bind, Solve
 from eclectus.model.events import NodeGone, NodeSeen, Resumed, Solved, TaskGone, TaskSeen
 from eclectus.policies.learn.none import Unlearned
@@ -317,11 +318,42 @@ def test_of_very_many_nodes_a_class_has_arcs_to_the_cheapest(monkeypatch: pytest
     monkeypatch.setattr(draft, "ARCS_MOST", 4)
     monkeypatch.setattr(draft, "NODES_LEAST", 1)
     made = world(*nodes(9), speeds={"n3": 4.0, "n5": 3.0, "n6": 2.5, "n8": 2.1}, answers=False)
-    made.add(*numbered(3))
+    made.add(*numbered(5))
     assert made.solves[-1].arcs == 2 + 1 + 4 + 4  # of a group, of its job, to four nodes, from them
     made.step(answer(made.engine, made.solves[-1]), after=0.1)
     made.settle()
-    assert set(made.placed().values()) == {"n3", "n5", "n6"}
+    assert set(made.placed().values()) == {"n3", "n5", "n6", "n8"}
+
+
+@pytest.mark.parametrize("costs", ["rosella", "load-spreading"])
+@pytest.mark.parametrize("seed", range(10))
+def test_each_class_needs_no_more_nodes_than_pods_are_in_the_round(
+    seed: int, costs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The least sum of costs is that of the whole network."""
+    rng = Random(seed)
+    speeds = {f"n{at}": rng.choice((0.2, 0.5, 1.0, 1.7)) for at in range(30)}
+    sizes = [rng.choice((1, 2, 4)) for _ in speeds]
+    taken = [make_task(f"there{at}", node=f"n{rng.randrange(30)}", cpu=0.5) for at in range(12)]
+    pods = [
+        *numbered(rng.randint(1, 4), "large", cpu=rng.choice((1, 2)), workload="large"),
+        *numbered(rng.randint(1, 4), "small", cpu=0.5),
+    ]
+    found = []
+    for least in (1, 1000):
+        monkeypatch.setattr(draft, "NODES_LEAST", least)
+        cluster = (make_node(name, cpu=cpu) for name, cpu in zip(speeds, sizes, strict=True))
+        made = world(*cluster, answers=False, costs=costs, speeds=speeds)
+        made.add(*taken)
+        made.add(*pods)
+        problem = made.engine.problem(made.solves[-1].serial)
+        assert problem is not None
+        flows = min_cost_flow(problem)
+        assert flows is not None
+        found.append((int(flows @ problem.costs), len(problem.tails)))
+    (few_cost, few_arcs), (cost, arcs) = found
+    assert few_cost == cost
+    assert few_arcs < arcs / 2
 
 
 def test_a_problem_of_too_many_arcs_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,12 +363,13 @@ def test_a_problem_of_too_many_arcs_is_a_fault(monkeypatch: pytest.MonkeyPatch) 
     assert "arcs, more than 3" in made.faults[0].message
 
 
-def test_equal_pods_are_one_group() -> None:
-    """Arcs depend on classes and nodes, not on the number of pods."""
+@pytest.mark.parametrize("job", ["one", "", "uid-t{at}"])
+def test_equal_pods_are_one_group(job: str) -> None:
+    """Arcs depend on classes and nodes, not on the number of pods, whether or not these have a controller."""
     counts = []
     for pods in (10, 500):
         made = world(*nodes(5, cpu=1000), answers=False)
-        made.add(*(make_task(f"t{at}") for at in range(pods)))
+        made.add(*(make_task(f"t{at}", job=job.format(at=at)) for at in range(pods)))
         counts.append(made.solves[-1].arcs)
     assert counts[0] == counts[1]
 

@@ -41,6 +41,7 @@ class Draft:
         running: RunningPods | None,
     ) -> None:
         self._view, self._model, self._data = view, model, data
+        self._pods_waiting = len(taken)
         self.waiting = Waiting(view, taken, data)
         self._nearness = self.waiting.nearness()
         self._place_of = {key: at for at, key in enumerate(self.waiting.classes)}
@@ -108,10 +109,16 @@ class Draft:
         )
 
     def _by_class(self) -> Iterator[_Known]:
-        """What is known of each class."""
+        """What is known of each class.
+
+        Without data each class needs as many nodes as pods are in the round, its cheapest: whatever the
+        others take, one of these is left that costs no more than any other node.
+        """
         classes = self.waiting.classes
-        arcs = 1 if self._data is None else 2  # to a node: from the class, and from the rack
-        most = max(ARCS_MOST // (arcs * len(classes)), NODES_LEAST)
+        if self._data is None:
+            most = max(min(ARCS_MOST // len(classes), self._pods_waiting), NODES_LEAST)
+        else:  # to a node: from the class, and from the rack
+            most = max(ARCS_MOST // (2 * len(classes)), NODES_LEAST)
         near: list[list[Nearness]] = [[] for _ in classes]
         for key, each in zip(self.waiting.groups, self._nearness, strict=True):
             near[self._place_of[key.of_class]].append(each)
@@ -123,7 +130,8 @@ class Draft:
         rows = task_class.fits_now_rows
         costs = self._model.costs(self._view, task_class, rows)
         if len(rows) > most:
-            chosen = np.sort(np.lexsort((costs, self._distances(near, rows)))[:most])
+            whole = costs + self._model.crowding(self._view, rows)[0]
+            chosen = np.sort(np.lexsort((whole, self._distances(near, rows)))[:most])
             rows, costs = rows[chosen], costs[chosen]
         slots: Ints = np.floor(1.0 - task_class.overflow[rows]).astype(np.int64)
         return _Known(rows, np.maximum(slots, 1), costs)

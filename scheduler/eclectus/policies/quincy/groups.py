@@ -118,5 +118,6 @@ def outranked(
 
 
 def job_of(task: Task) -> str:
-    """Its namespace and controller; of a pod without one the kind of its work."""
-    return f"{task.namespace}/{task.job or task.workload}"
+    """Its namespace and controller; of a pod without one, whose job is itself, the kind of its work."""
+    alone = task.job in ("", task.uid)
+    return f"{task.namespace}/{task.workload if alone else task.job}"
