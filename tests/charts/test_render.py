@@ -136,6 +136,15 @@ def test_a_changed_configuration_changes_the_pods():
     assert before != after
 
 
+def test_pods_may_take_a_changed_configuration_over_instead():
+    kept, changed = (
+        pod_of(render({"scheduler": {"restartOnConfigChange": False}, **v}))
+        for v in ({}, {"config": {"learn": {"policy": "none"}}})
+    )
+    assert "checksum/config" not in (kept["metadata"].get("annotations") or {})
+    assert kept == changed
+
+
 def test_the_configuration_is_passed_through():
     given = {"profiles": [{"schedulerName": "quick", "place": {"policy": "pot", "queue": "lines"}}]}
     config = yaml.safe_load(configuration(render({"config": given})))

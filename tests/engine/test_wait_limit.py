@@ -13,7 +13,7 @@ from eclectus.engine.agenda import CLASSES_MOST, GRACE_SECONDS, ProfileWaits
 from eclectus.engine.wait_limit import BestNode
 from eclectus.feasibility.scores_by_pods import HOSTNAME
 from eclectus.framework import Action, PendingTasks, Place, Reason, Unschedulable, View
-from eclectus.model.events import TaskSeen
+from eclectus.model.events import TaskSeen, WaitLimitSeen
 from eclectus.model.objects import Amounts, ClassKey, PodAffinityTerm, Requirement
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
@@ -263,3 +263,20 @@ def test_a_check_of_many_classes_is_spread_over_steps() -> None:
     assert len(profile.check(60.0, has_room)) == CLASSES_MOST
     assert len(profile.check(60.0, has_room)) == 1
     assert asked == keys * 3
+
+
+@pytest.mark.parametrize("limit", [40.0, 4000.0])
+def test_a_limit_that_changes_holds_for_pods_that_wait_already(limit: float) -> None:
+    world = small_world(make_engine(Refusing(), wait_limit=LIMIT))
+    world.add(make_task("a"))
+    world.sleep(10.0)
+    world.step(WaitLimitSeen("eclectus", limit), WaitLimitSeen("unknown", 1.0))
+    assert limit / 2 - 10.0 <= waits(world, "a") <= limit
+
+
+def test_a_shorter_limit_holds_for_pods_that_were_checked_already() -> None:
+    world = small_world(make_engine(Refusing(), wait_limit=4000.0))
+    world.add(make_task("a"))
+    world.sleep(2001.0)  # half of the limit
+    world.step(WaitLimitSeen("eclectus", 40.0))
+    assert waits(world, "a") <= 40.0

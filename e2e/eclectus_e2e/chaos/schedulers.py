@@ -75,7 +75,7 @@ class Scheduler(Replica):
         )
         front: Any = _Front(self.loop, self.parts[1])
         header = partial(Header, "chaos", self.configuration_text, configuration.seed)
-        await _SimulatedProcess(engine, settings, context, parts, {}, header, front=front).run()
+        await _SimulatedProcess(engine, settings, context, parts, {}, header, None, front=front).run()
 
     def _measure(self, engine: Engine) -> None:
         """Have it reported what each step spends on the specs of pods."""

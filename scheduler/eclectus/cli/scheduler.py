@@ -85,12 +85,13 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     """
     # Before the imports, of whose time it would take an eighth.
     gc.set_threshold(*GC_THRESHOLD)
-    from eclectus.config.configuration import configz, load
+    from eclectus.config.configuration import RunningConfiguration, configz, load
     from eclectus.kubeclient import credentials
     from eclectus.live import logs, scheduler_process
 
     logs.configure(log_format, verbosity)
     configuration = load(config)
+    running = RunningConfiguration(config, configuration)
     for warning in configuration.warnings():
         _log.warning("%s: %s", config, warning)
     access = credentials.load(kubeconfig, context)
@@ -100,7 +101,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
             stack, configuration, record, inf if record_most is None else record_most << 20
         )
         pages = {
-            "/configz": lambda _: [configz(configuration)],
+            "/configz": lambda _: [configz(running.now)],
             "/flagz": _flagz(click.get_current_context().params),
         }
         work = scheduler_process.run(
@@ -111,6 +112,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
             observers,
             pages=pages,
             header=partial(_header, configuration, mid_run=True),
+            running=running,
         )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             code = runner.run(work)

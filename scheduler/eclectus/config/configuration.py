@@ -56,6 +56,13 @@ class Configuration:
         ]
 
 
+class RunningConfiguration:
+    """The configuration of a process as it is now, and the file that it came from."""
+
+    def __init__(self, path: Path, now: Configuration) -> None:
+        self.path, self.now = path, now
+
+
 def load(path: Path) -> Configuration:
     """Read and validate a file. Raises one SettingsError with all that is wrong and the file's name."""
     try:
@@ -112,20 +119,21 @@ def _read_process(mapping: dict[str, object]) -> ProcessSettings:
 
 def effective(configuration: Configuration) -> str:
     """The YAML text of a file that configures the same and leaves out nothing."""
-    return str(yaml.safe_dump(_document(configuration), sort_keys=False, width=110))
+    return str(yaml.safe_dump(document(configuration), sort_keys=False, width=110))
 
 
 def configz(configuration: Configuration) -> bytes:
     """The same as the JSON page /configz, under kube-scheduler's key and without the password of a URL."""
-    document = _document(configuration)
-    url = urlsplit(document["loadSignal"]["url"])
+    found = document(configuration)
+    url = urlsplit(found["loadSignal"]["url"])
     if "@" in url.netloc:
         hidden = url._replace(netloc="***@" + url.netloc.rpartition("@")[2])
-        document["loadSignal"]["url"] = hidden.geturl()
-    return msgspec.json.encode({"componentconfig": document})
+        found["loadSignal"]["url"] = hidden.geturl()
+    return msgspec.json.encode({"componentconfig": found})
 
 
-def _document(configuration: Configuration) -> dict[str, Any]:
+def document(configuration: Configuration) -> dict[str, Any]:
+    """What the YAML of a file that leaves out nothing holds."""
     profiles = [
         {
             "schedulerName": profile.scheduler_name,

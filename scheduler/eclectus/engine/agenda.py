@@ -407,7 +407,7 @@ class ProfileWaits:
     """The pods of a profile that wait in class queues and node queues, by age, and when they are checked."""
 
     def __init__(self, limit: float) -> None:
-        self._limit = limit  # seconds
+        self.limit = limit  # seconds; written by `set_limit` only
         # Of pods that are not old: since when they wait, seconds, in this order. Most are discarded, and
         # taking the first one out of a plain dict again and again would scan the entries deleted before it.
         self._new: OrderedDict[str, tuple[float, ClassKey]] = OrderedDict()
@@ -420,11 +420,16 @@ class ProfileWaits:
     def __bool__(self) -> bool:
         return bool(self._new or self._old)
 
+    def set_limit(self, limit: float, now: float) -> None:
+        """From now on this is the limit; pods that are old already stay so."""
+        self.limit = limit
+        self._check_at = min(self._check_at, now + limit / CHECKS)
+
     def next_due(self) -> float:
         """When `check` is to be called, seconds; inf for never."""
         if self._old:
             return self._check_at
-        return next(iter(self._new.values()))[0] + OLD_SHARE * self._limit if self._new else inf
+        return next(iter(self._new.values()))[0] + OLD_SHARE * self.limit if self._new else inf
 
     def add(self, uid: str, class_key: ClassKey, now: float) -> float:
         """The pod waits, in this class; since before, if that is known. Returns when it will be old, seconds.
@@ -437,7 +442,7 @@ class ProfileWaits:
             self._new[uid] = self._new[uid][0], class_key
         else:
             self._new[uid] = now, class_key
-        return now + OLD_SHARE * self._limit
+        return now + OLD_SHARE * self.limit
 
     def _move(self, uid: str, class_key: ClassKey) -> None:
         """An old pod is of this class now; that there was room for it counts there too."""
@@ -470,13 +475,13 @@ class ProfileWaits:
 
         `has_room`: whether a node has room for a task of the class.
         """
-        while self._new and next(iter(self._new.values()))[0] + OLD_SHARE * self._limit <= now:
+        while self._new and next(iter(self._new.values()))[0] + OLD_SHARE * self.limit <= now:
             uid, (_, class_key) = self._new.popitem(last=False)
             self._old.setdefault(class_key, {})[uid] = None
             self._class_of[uid] = class_key
         keys = self._to_check or list(self._old)
         self._to_check = keys[CLASSES_MOST:]
-        self._check_at = now if self._to_check else now + self._limit / CHECKS
+        self._check_at = now if self._to_check else now + self.limit / CHECKS
         return [key for key in keys[:CLASSES_MOST] if key in self._old and self._is_overdue(key, has_room)]
 
     def _is_overdue(self, key: ClassKey, has_room: Callable[[ClassKey], bool]) -> bool:
@@ -495,6 +500,23 @@ class WaitingTimes:
     def __init__(self, limits: Mapping[str, float | None]) -> None:
         self._waits = {name: ProfileWaits(limit) for name, limit in limits.items() if limit is not None}
         self.next_due = inf
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """That of each profile that has one, seconds."""
+        return {name: waits.limit for name, waits in self._waits.items()}
+
+    def limit(self, profile: str) -> float | None:
+        """That of a profile, seconds; None if it has none."""
+        waits = self._waits.get(profile)
+        return None if waits is None else waits.limit
+
+    def set_limit(self, profile: str, limit: float, now: float) -> None:
+        """The profile has another limit; no effect if it has none, or is not known."""
+        waits = self._waits.get(profile)
+        if waits is not None:
+            waits.set_limit(limit, now)
+            self.next_due = min(self.next_due, waits.next_due())
 
     def due(self, now: float) -> Iterator[ProfileWaits]:
         """Those that are to be checked; the caller checks each before it takes the next."""

@@ -22,7 +22,7 @@ from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import FlowProblem, Learn, Need, Profile
 from eclectus.model.commands import Command
-from eclectus.model.events import Event, Paused, Reseeded, Resumed
+from eclectus.model.events import Event, Paused, Reseeded, Resumed, WaitLimitSeen
 
 RECHECK_SECONDS = 30.0  # how often unschedulable classes are rechecked (kube-scheduler's period)
 
@@ -53,6 +53,9 @@ class Engine:
             **self._event_handlers.handlers,
             Resumed: lambda event: self._lead(True),
             Paused: lambda event: self._lead(False),
+            WaitLimitSeen: lambda event: self._state.waiting_times.set_limit(
+                event.profile, event.limit, self._state.now
+            ),
             Reseeded: lambda event: self._state.view.rng.seed(event.seed),
         }
         # What is to be watched, and for the profiles of which schedulerNames.

@@ -148,7 +148,8 @@ class GangAttempts:
 
     def _is_overdue(self, profile: Profile, gang: WaitingGang) -> bool:
         """Whether attempts have failed beside room for as long as a pod may wait there."""
-        limit, since = profile.settings.wait_limit, gang.beside_room_since
+        limit = self._state.waiting_times.limit(profile.scheduler_name)
+        since = gang.beside_room_since
         return limit is not None and since is not None and self._state.now - since >= limit
 
     def _may_have_room(self, gang: WaitingGang, lead: Task, members: Sequence[Task]) -> bool:

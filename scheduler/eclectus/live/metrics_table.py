@@ -59,6 +59,8 @@ leader | gauge | - | -
     1 while this replica holds the Lease and schedules, otherwise 0.
 build_info | gauge | - | version, python_version
     Always 1; the labels are the versions of Eclectus and of Python.
+config_reloads | counter | changes | result
+    Changes of the configuration file while it runs: applied, refused (a part needs a restart), invalid.
 
 bind_conflicts | counter | binds | reason
     Binds that the API server has refused.

@@ -143,6 +143,7 @@ class Metrics:
         self.pool_writes = self._figure("pool_writes")
         self.straggler_writes = self._figure("straggler_writes")
         self.load_queries = self._figure("load_signal_queries")
+        self.configuration_reloads = self._figure("config_reloads")
         self.load_nodes = self._figure("load_signal_nodes").labels()
 
     def _figure(self, name: str) -> Measured[Figure]:

@@ -52,6 +52,7 @@ from eclectus.model.events import (
     Reseeded,
     Resumed,
     TaskSeen,
+    WaitLimitSeen,
 )
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Task
@@ -134,6 +135,10 @@ def _under_way(state: State, confirmed: Iterable[str]) -> list[Task]:
     return [replace(task, node=node) for task, node in tasks if task is not None]
 
 
+def _limits(state: State) -> list[Event]:
+    return [WaitLimitSeen(*each) for each in state.waiting_times.limits.items()]
+
+
 def _nodes(state: State) -> list[Event]:
     """The nodes in the order of their rows, by which policies resolve ties."""
     nodes = (state.cluster.node(name) for name in state.cluster.names)
@@ -212,7 +217,7 @@ class Recorder:
             found = tuple(events)
             return [Step(now, found[at : at + MAX_BATCH], ()) for at in range(0, len(found), MAX_BATCH)]
 
-        yield steps(self.engine.read(_nodes))
+        yield steps([*self.engine.read(_limits), *self.engine.read(_nodes)])
         known = [replace(each, at=min(each.at, now)) async for each in in_slices(self.learned_nodes())]
         yield steps(map(NodeRecalled, known))
         waiting = list[TaskSeen]()

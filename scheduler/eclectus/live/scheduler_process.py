@@ -82,6 +82,7 @@ from eclectus.model.events import Paused, Resumed
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from eclectus.config.configuration import RunningConfiguration
     from eclectus.live.flow_solver import FlowSolver
     from eclectus.live.recording import Recorder
     from eclectus.tape import Header
@@ -110,10 +111,12 @@ async def run(
     *,
     pages: Mapping[str, PageParts] = MappingProxyType({}),
     header: Callable[[], Header],
+    running: RunningConfiguration,
 ) -> int:
     """Run a scheduler; returns the exit code. `names` are the schedulerNames of its profiles.
 
     `pages` are further JSON pages beside the health checks, by path; `header` is that of tapes on demand.
+    `running` is the configuration, which follows its file.
     """
     seconds = settings.client_connection.request_timeout
     async with (
@@ -123,7 +126,9 @@ async def run(
     ):
         context = Context(client)
         parts = build(engine, names, settings, context, observers, lease_api=ObjectApi(lease_client))
-        return await SchedulerProcess(engine, settings, context, parts, pages, header, front=front).run()
+        return await SchedulerProcess(
+            engine, settings, context, parts, pages, header, running, front=front
+        ).run()
 
 
 @dataclass(eq=False)
@@ -136,6 +141,7 @@ class SchedulerProcess:
     parts: Parts
     pages: Mapping[str, PageParts]  # beside those of the scheduler itself, by path
     header: Callable[[], Header]  # of tapes on demand
+    running: RunningConfiguration | None  # follows its file, if there is one
     front: asyncio.AbstractEventLoop
 
     def __post_init__(self) -> None:
@@ -187,6 +193,8 @@ class SchedulerProcess:
         self._start("lifecycle", self._follow_then_lead())
         if parts.load_signal is not None:
             self._start("load-signal", parts.load_signal.run())
+        if self.running is not None:
+            self._start("configuration", self._follow_configuration(self.running))
         if self.settings.visibility.service:
             self._start("visibility", self._serve_visibility())
 
@@ -383,6 +391,22 @@ class SchedulerProcess:
         settings = self.settings.visibility
         visibility = await asyncio.to_thread(Visibility, settings, ObjectApi(client), url, leads)
         await visibility.run(resources_of(explain, progress), self.front)
+
+    async def _follow_configuration(self, running: RunningConfiguration) -> None:
+        """Take over from the configuration file what may change, until cancelled."""
+        await self._first_binds()
+        await asyncio.to_thread(import_module, "eclectus.live.reloading")
+        from eclectus.live.reloading import ConfigurationFollower
+
+        counts = self.context.metrics.configuration_reloads
+        await ConfigurationFollower(running, self.parts.inbox, self._use, counts).run()
+
+    def _use(self, settings: ProcessSettings) -> None:
+        """Of the settings of the process those that may change have changed."""
+        parts = self.parts
+        parts.outbox.few = settings.client_connection.writes_beside_binds
+        parts.node_profiles.settings = settings.node_profiles
+        parts.probe_load.interval = settings.node_profiles.interval
 
     async def _first_binds(self) -> None:
         """Wait until this process decides and has nothing to send, but not for long."""

@@ -270,6 +270,13 @@ class Paused(Struct, frozen=True, gc=False, tag=True):
     """A cache is incomplete or another process holds the lease: follow events, make no decisions."""
 
 
+class WaitLimitSeen(Struct, frozen=True, gc=False, tag=True):
+    """The profile of this schedulerName has another waitLimit from now on, seconds; it had one before."""
+
+    profile: str
+    limit: float
+
+
 class Reseeded(Struct, frozen=True, gc=False, tag=True):
     """The random numbers that policies draw begin anew from this seed, as on a tape that begins mid-run."""
 
@@ -293,4 +300,4 @@ _OfPools = PoolSeen | PoolGone
 _OfCluster = _OfNodes | _OfPods | _OfBinds | _OfBudgets | _OfSelectors | _OfJobs | _OfPools
 _OfObjects = _OfCluster | _OfClaims | _OfStorage | _OfDrivers
 
-Event = _OfObjects | Solved | Resumed | Paused | Reseeded
+Event = _OfObjects | Solved | Resumed | Paused | Reseeded | WaitLimitSeen

@@ -102,7 +102,7 @@ class Outbox:
         self._condition_state = known.condition_state
         self._metrics = context.metrics
         self._in_flight = connection.requests_in_flight
-        self._few = connection.writes_beside_binds
+        self.few = connection.writes_beside_binds  # may change
         self._binding = 0  # binds under way, but for those that wait for volumes
         self._answers: deque[float] = deque(maxlen=ANSWERS)  # how long the last binds took, seconds
         self._slots = Slots(self._beside_binds)
@@ -263,7 +263,7 @@ class Outbox:
         is_slow = sum(self._answers) > SLOW_SECONDS * len(self._answers)
         if self._binding and is_slow:
             return 1
-        return self._few if self._binding or is_slow else max(self._few, self._in_flight)
+        return self.few if self._binding or is_slow else max(self.few, self._in_flight)
 
     def _report(self, report: Report) -> None:
         self._conditions.put(report.uid, report)
