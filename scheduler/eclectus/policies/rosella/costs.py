@@ -7,7 +7,6 @@ itself, and `m` is numpy. Both give the same to the last bit, so that nodes with
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import inf, log
 from typing import Generic, Protocol, TypeVar
 
@@ -302,8 +301,7 @@ def _scarcity_factor(task_class: TaskClass, price: Floats) -> Floats | None:
 # speeds or prices have changed.
 
 
-@dataclass(eq=False)
-class WaitingWeight:
+class WaitingWeight(Struct, frozen=True, eq=False):
     """theta by class and the node with room that a task would run on instead of waiting."""
 
     fixed: float | None

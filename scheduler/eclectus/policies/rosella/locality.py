@@ -67,8 +67,7 @@ class DataLevel:
             raise SettingsError("key", "must name a label of nodes, such as topology.kubernetes.io/zone")
 
 
-@dataclass(frozen=True)
-class DataPrices:
+class DataPrices(Struct, frozen=True):
     """By what data are priced: levels, the nearest first, and the bandwidth beyond them, MB/s.
 
     None of them has a bandwidth where it is learned how much longer tasks take.
