@@ -61,3 +61,22 @@ def test_other_pods_and_other_policies_have_none() -> None:
     other = World(make_engine(BestFit()), make_node("n", cpu=1))
     other.add(make_task("a"))
     assert part(other, "a") is None
+
+
+def test_a_running_pod_is_shown_what_staying_and_ending_cost() -> None:
+    """It has run for 10 s; who waits loses 30 s by that, or 5."""
+    for waited, ended in ((60.0, 1), (10.0, 0)):
+        quincy = Quincy("quincy", running="preempt", min_runtime=0.0, min_gain=0.0)
+        world = World(make_engine(quincy), make_node("n", cpu=1))
+        world.terminates_at_once = False
+        world.add(make_task("runs", node="n", started=0.0, restartable=True, job="old"))
+        world.step(after=10.0)
+        world.add(make_task("waits", created=10.0 - waited, job="new"))
+        found = part(world, "runs")
+        assert found is not None
+        assert (found.is_running, found.pods, found.staying, found.stay) == (True, 1, 100, ended)
+        assert found.nodes == (FlowArc("n", -10_000, 1, 1 - ended),)
+        assert found.without_node == "(end)"
+        assert found.why == (
+            "others get their places" if ended else "they lose more if they end than others by waiting"
+        )

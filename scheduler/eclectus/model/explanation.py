@@ -285,6 +285,13 @@ class FlowPart(Struct, frozen=True, rename="camel"):
     data: int | None = None  # bytes of each pod's data that known nodes have; None: none, or not priced
     why: str = ""  # pods of the group were sent where they were; empty where nothing was answered
     is_beyond: bool = False  # too many groups had data of their own, so it costs the same on all nodes
+    # It runs and may be ended: `staying` is what that costs, `stay` how many are, `nodes` its own node alone.
+    is_running: bool = False
+
+    @property
+    def without_node(self) -> str:
+        """What becomes of its pods that get no node, or keep none, for people."""
+        return "(end)" if self.is_running else "(stay)"
 
 
 class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):

@@ -153,10 +153,15 @@ def _first_of_each(every: Iterable[Choice], key: Callable[[Choice], Hashable]) -
 
 
 def _settings(choice: Choice) -> Hashable:
-    """What a policy is after `mode` has set other settings; data are not priced where none may be."""
+    """What a policy is after `mode` has set other settings.
+
+    Data are not priced where none may be. Pods are ended with fair shares alone: there most is decided.
+    """
     given = {each.name: getattr(choice.policy, each.name) for each in fields(choice.policy) if each.init}
     if "price_data" in given:
         given["price_data"] = choice.policy.traits.prices_data
+    if "running" in given and not given["fair_share"]:
+        given["running"] = ""
     return choice.name, *map(str, given.values())
 
 

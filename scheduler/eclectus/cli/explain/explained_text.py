@@ -248,7 +248,7 @@ def _flow(flow: explanation.FlowPart) -> Iterator[str]:
     has_data = flow.data is not None
     if has_data:
         yield f"  {_bytes(flow.data)} of its data are on known nodes"
-    lines = [["TO", "COST", "FLOW", "SLOTS"], ["(stay)", str(flow.staying), str(flow.stay), ""]]
+    lines = [["TO", "COST", "FLOW", "SLOTS"], [flow.without_node, str(flow.staying), str(flow.stay), ""]]
     lines += ([each.node, str(each.cost), str(each.flow), str(each.slots)] for each in flow.nodes)
     if has_data:
         moves = [["FROM RACK", "ACROSS"], ["", ""]]

@@ -6,7 +6,6 @@ from eclectus.cli.explain.explained_text import quantity
 from eclectus.model.explanation import FlowArc, FlowPart, PodExplanation
 
 WIDTH, ROW, TOP = 720, 30, 40  # pixels
-STAYS = "(stay)"
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -35,7 +34,7 @@ def flow_page(pod: PodExplanation) -> str:
         raise LookupError(
             f"{pod.namespace}/{pod.name} was not in the last flow problem of its profile, or that has none"
         )
-    arcs = [(STAYS, flow.staying, flow.stay, ""), *_arcs(flow)]
+    arcs = [(flow.without_node, flow.staying, flow.stay, ""), *_arcs(flow)]
     height = TOP + ROW * (len(arcs) + 1)
     middle = height // 2
     body = [_text(10, middle, f"{flow.pods} pods")]

@@ -12,7 +12,7 @@ from eclectus.policies.quincy.costs.cost_model import DataCosts, Nearness
 from eclectus.policies.quincy.graph import Group, Job, NodeSlots, Reach, network
 from eclectus.policies.quincy.groups import Waiting, job_of, outranked, precedence_of
 from eclectus.policies.quincy.round import Round
-from eclectus.policies.quincy.running import RunningGroups, RunningPods
+from eclectus.policies.quincy.running import Placed, RunningGroups, RunningPods
 
 ARCS_MOST = 200_000  # from classes, and from racks of classes, to nodes
 NODES_LEAST = 64  # of a class, however many classes there are
@@ -100,13 +100,20 @@ class Draft:
             groups,
             self._nearness,
             self._reaches,
-            {task.uid: at for at, tasks in enumerate(waiting.groups.values()) for task in tasks},
+            self._group_of(tasks),
             view.now,
             until,
             self._first_place,
             running,
             tasks,
         )
+
+    def _group_of(self, running: Sequence[Sequence[Placed]]) -> dict[str, int]:
+        """By uid, the source of a pod that waits, or of one that may be ended."""
+        found = {task.uid: at for at, tasks in enumerate(self.waiting.groups.values()) for task in tasks}
+        for at, pods in enumerate(running, len(self.waiting.groups)):
+            found.update((pod.task.uid, at) for pod in pods)
+        return found
 
     def _by_class(self) -> Iterator[_Known]:
         """What is known of each class.

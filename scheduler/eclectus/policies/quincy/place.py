@@ -344,8 +344,8 @@ class Quincy(Place):
         to_of, staying = defaultdict[int, deque[int]](deque), Counter[int]()
         groups = len(begun.groups)
         for source, node, pods in begun.network.placed(solution.routes):
+            self._flows[source, node] = self._flows.get((source, node), 0) + pods
             if source < groups:
-                self._flows[source, node] = self._flows.get((source, node), 0) + pods
                 to_of[source].extend([node] * pods)
             else:
                 staying[source - groups] += pods

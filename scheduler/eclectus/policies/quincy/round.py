@@ -43,6 +43,8 @@ class Round(NamedTuple):
         self, at: int, flows: Mapping[tuple[int, int], int], answer: Answer, now: float
     ) -> FlowPart:
         """The part of a group. `flows`: pods by group and node."""
+        if at >= len(self.groups):
+            return self._explained_running(at, flows, answer, now)
         group, held = self.groups[at], self.nearness[at].held
         arcs = [*self._arcs(at, flows)]
         arcs.sort(key=lambda arc: (not arc.flow, arc.cost))
@@ -60,6 +62,27 @@ class Round(NamedTuple):
             data=held.total if held is not None and held.total else None,
             why=self._why(at, arcs, stay) if answer == "optimal" else "",
             is_beyond=held is None and bool(group.elsewhere),
+        )
+
+    def _explained_running(
+        self, at: int, flows: Mapping[tuple[int, int], int], answer: Answer, now: float
+    ) -> FlowPart:
+        """The part of running pods that may be ended."""
+        group = self.ends[at - len(self.groups)]
+        staying = flows.get((at, group.place), 0)
+        ended = group.pods - staying if answer == "optimal" else 0
+        kept = "they lose more if they end than others by waiting"
+        return FlowPart(
+            asked=now - self.at,
+            answer=answer,
+            groups=len(self.groups),
+            arcs=len(self.network.problem.tails),
+            pods=group.pods,
+            staying=group.ends_at,
+            stay=ended,
+            nodes=(FlowArc(self.nodes[group.place], group.stays_at, group.pods, staying),),
+            why=("others get their places" if ended else kept) if answer == "optimal" else "",
+            is_running=True,
         )
 
     def _arcs(self, at: int, flows: Mapping[tuple[int, int], int]) -> list[FlowArc]:
