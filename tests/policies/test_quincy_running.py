@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from builders import ExactSpeeds, make_engine, make_node, make_task
+from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
+from eclectus.engine.engine import Engine
 from eclectus.framework import Preempt, SettingsError, Wait
 from eclectus.maths.min_cost_flow import min_cost_flow, problem_of, routes_of
 from eclectus.model.events import BudgetSeen, EvictRefused, NodeGone, Solved, TaskGone, TaskSeen
 from eclectus.model.objects import Budget, GangKey, Requirement, Task
+from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.quincy import running
 from eclectus.policies.quincy.graph import Group, Job, NodeSlots, Reach, Running, network
 from eclectus.policies.quincy.place import Quincy
@@ -162,6 +164,18 @@ def test_by_default_all_stay() -> None:
     waits(made).sleep(100.0)
     assert (made.victims(), len(made.solves)) == ([], 0)
     assert made.messages("w")[-1][0] == "Unschedulable"
+
+
+@pytest.mark.parametrize(("name", "ended"), [("pins", []), ("ends", ["r"])])
+def test_a_profile_that_ends_none_leaves_alone_what_another_one_may_end(name: str, ended: list[str]) -> None:
+    settings: dict[str, Any] = {"min_runtime": 0.0, "min_gain": 0.0}
+    profiles = [
+        make_profile(Quincy("quincy", **settings), "pins"),
+        make_profile(Quincy("quincy", running="preempt", **settings), "ends"),
+    ]
+    made = World(Engine(profiles, Unlearned(), 0), make_node("n0", cpu=1))
+    made.add(runs("r", profile=name))
+    assert waits(made, profile=name).victims() == ended
 
 
 PINNED = {

@@ -206,7 +206,7 @@ class Quincy(Place):
             if not view.task_class(task).fits_now_count and not self._may_preempt(view, task):
                 yield Unschedulable(task)
                 continue
-            if view.restartable and view.placed.is_nominated(task.uid):
+            if self._preempts(view) and view.placed.is_nominated(task.uid):
                 yield Defer(task, Wait(ENDING, view.now + AGAIN))
                 continue
             if not mode and task.gang is None:
@@ -231,7 +231,11 @@ class Quincy(Place):
 
     def _may_preempt(self, view: View, task: Task) -> bool:
         """Whether pods that may be ended are looked at for a task without room."""
-        return bool(view.restartable) and task.preempts and task.gang is None and not task.copy_of
+        return self._preempts(view) and task.preempts and task.gang is None and not task.copy_of
+
+    def _preempts(self, view: View) -> bool:
+        """Whether pods run that it may end; those of other profiles may be known where it ends none."""
+        return self.running == "preempt" and bool(view.restartable)
 
     def _mode(self, view: View) -> tuple[str, Solution | None]:
         """What is to be done with pods now, and the solution if that is to commit it."""
@@ -273,7 +277,7 @@ class Quincy(Place):
         None of these is unschedulable: a pod of their class may come for which others may be ended.
         """
         until, self._next_at, self._due = self._due, view.now + self.interval, inf
-        running = RunningPods(view, taken, self._hysteresis) if view.restartable else None
+        running = RunningPods(view, taken, self._hysteresis) if self._preempts(view) else None
         if running is not None:
             again = Wait(NO_PLACE, max(min(running.next_at, view.now + AGAIN), view.now + SOON))
             yield from (Defer(task, again) for task in taken if not running.has_place(view.task_class(task)))
