@@ -19,6 +19,7 @@ from typing import Any
 
 import kopf
 
+from eclectus.kubeclient.addresses import joined
 from eclectus.kubeclient.credentials import Credentials, Endpoint, TlsContext
 from eclectus.kubeclient.timing import Backoff
 
@@ -101,4 +102,4 @@ def _from_service_account(*, settings: kopf.OperatorSettings) -> kopf.Connection
     if found is None or host is None:
         return found
     port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
-    return replace(found, server=f"https://{f'[{host}]' if ':' in host else host}:{port}")
+    return replace(found, server=f"https://{joined(host, port)}")

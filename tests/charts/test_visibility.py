@@ -28,6 +28,14 @@ def test_by_default_nothing_of_it_exists_and_a_release_without_the_value_renders
     assert render({"visibility": None}) == render()
 
 
+@pytest.mark.parametrize(("address", "kind"), [("::", "IPv6"), ("0.0.0.0", "IPv4")])  # noqa: S104 — nothing listens
+def test_it_listens_on_addresses_of_the_kind_that_the_api_server_asks(address, kind):
+    objects = render({**ENABLED, "config": {"server": {"address": address}}})
+    (where,) = of_kind(objects, "EndpointSlice")
+    assert where["addressType"] == kind
+    assert parse(configuration(objects)).process.visibility.address == address
+
+
 def test_it_grants_three_rights_on_three_objects():
     assert granted(render(ENABLED)) - granted(render()) == RIGHTS
     assert granted(render()) - granted(render(ENABLED)) == set()

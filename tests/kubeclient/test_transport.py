@@ -3,11 +3,13 @@
 import asyncio
 import ssl
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 import uvloop
 
 from eclectus.kubeclient import transport
+from eclectus.kubeclient.addresses import joined
 from eclectus.kubeclient.api_errors import NotDoneError, TooLargeError, UnsureError
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint
@@ -24,7 +26,7 @@ def loop(request, monkeypatch):
 
 
 @asynccontextmanager
-async def listening(serve, tls=None):
+async def listening(serve, tls=None, host="127.0.0.1"):
     """A server on loopback; gives its port. What it is at is over with the block."""
     tasks = set()
 
@@ -34,7 +36,7 @@ async def listening(serve, tls=None):
             await serve(reader, writer)
         writer.transport.abort()
 
-    listener = await asyncio.start_server(tracked, "127.0.0.1", 0, ssl=tls)
+    listener = await asyncio.start_server(tracked, host, 0, ssl=tls)
     try:
         yield listener.sockets[0].getsockname()[1]
     finally:
@@ -120,6 +122,22 @@ def test_a_request_says_what_the_api_server_reads():
     assert {"Authorization: Bearer t", "Content-Length: 8", "Content-Type: application/json"} <= set(lines)
     assert sum(line.startswith("Host: 127.0.0.1:") for line in lines) == 1
     assert body == '{"ä":1}'.encode()
+
+
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="this machine has no IPv6")
+def test_an_api_server_at_an_ipv6_address_is_asked_with_brackets():
+    server = Server()
+
+    async def run():
+        async with listening(server.serve, host="::1") as port:
+            url = f"http://{joined('::1', port)}"
+            async with connected(Credentials(Endpoint(url)), 5.0) as client:
+                await client.get("/api/v1/pods")
+            return url
+
+    url = asyncio.run(run())
+    assert url.startswith("http://[::1]:")
+    assert f"\r\nHost: {url.removeprefix('http://')}\r\n".encode() in server.requests[0]
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,11 @@ app.kubernetes.io/component: operator
 {{- $lease := dict "resourceNamespace" .Release.Namespace "resourceName" (include "eclectus.fullname" .) "bindFence" true }}
 {{- $identity := dict "apiVersion" "eclectus.dev/v1alpha1" "kind" "SchedulerConfiguration" "leaderElection" $lease "server" $server }}
 {{- if (.Values.visibility).enabled }}
-{{- $_ := set $identity "visibility" (dict "service" (printf "%s/%s" .Release.Namespace (include "eclectus.visibility.name" .)) "port" 10270) }}
+{{- $visibility := dict "service" (printf "%s/%s" .Release.Namespace (include "eclectus.visibility.name" .)) "port" 10270 }}
+{{- if contains ":" (default "" (.Values.config.server).address) }}
+{{- $_ := set $visibility "address" .Values.config.server.address }}
+{{- end }}
+{{- $_ := set $identity "visibility" $visibility }}
 {{- end }}
 {{- mergeOverwrite $identity (deepCopy .Values.config) | toYaml }}
 {{- end }}

@@ -27,15 +27,21 @@ def listen(address: str, port: int, prefix: str = "server.") -> socket.socket:
     `prefix` and `address` or `port` make the names of the settings.
     """
     try:
-        family, _, _, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(where[:2], family=family, backlog=BACKLOG)
+        family, _, _, _, found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(found[:2], family=family, backlog=BACKLOG)
     except OSError as error:
-        raise ListenError(f"cannot listen on {address}:{port}: {_advice(error, port, prefix)}") from error
+        where = joined(address, port)
+        raise ListenError(f"cannot listen on {where}: {_advice(error, port, prefix)}") from error
 
 
 def bound_address(listening: socket.socket) -> str:
-    """The bound `address:port`, an IPv6 address in brackets."""
+    """The bound `address:port`."""
     host, port = listening.getsockname()[:2]
+    return joined(host, port)
+
+
+def joined(host: str, port: int | str) -> str:
+    """`host:port`, an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from eclectus.kubeclient.addresses import is_loopback
+from eclectus.kubeclient.addresses import is_loopback, joined
 from eclectus.kubeclient.api_errors import CredentialsError
 from eclectus.kubeclient.timing import TroubleLog
 
@@ -194,7 +194,7 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Credentials:
     if not token_file.exists():
         problem = "is missing: set automountServiceAccountToken of the pod, or give --kubeconfig"
         raise CredentialsError(f"{token_file}: {problem}")
-    url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+    url = f"https://{joined(host, port)}"
     problem = f"{ca}: the certificate authority cannot be read"
     tls = TlsContext(lambda: read_file(ca, problem), lambda pem: trusting(pem, b"", str(ca)))
     by, source = f"the token in {token_file}", "the pod's ServiceAccount"

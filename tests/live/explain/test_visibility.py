@@ -7,6 +7,7 @@ import asyncio
 import ssl
 from base64 import urlsafe_b64encode
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -573,8 +574,10 @@ def test_a_replica_that_begins_to_lead_says_where_it_is(place, monkeypatch):
     assert place.api.patched[0][0].endswith("v1alpha1.visibility.eclectus.dev")
 
 
-def test_the_address_is_that_by_which_the_api_server_is_reached():
-    assert visibilities.own_address("https://127.0.0.1:6443") == "127.0.0.1"
+@pytest.mark.parametrize(("host", "address"), [("127.0.0.1", "127.0.0.1"), ("[::1]", "::1")])
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="this machine has no IPv6")
+def test_the_address_is_that_by_which_the_api_server_is_reached(host, address):
+    assert visibilities.own_address(f"https://{host}:6443") == address
 
 
 def test_who_asks_too_much_is_refused_for_a_second_without_the_loop_that_decides(place):
