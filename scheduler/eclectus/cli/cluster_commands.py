@@ -36,6 +36,49 @@ def kubeconfig_options(command: Command) -> Command:
     return kubeconfig(context(command))
 
 
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def server_options(verb: str, default_name: str) -> Callable[[Command], Command]:
+    """Add the options by which a command finds a scheduler, and says who asks.
+
+    `verb`: what it does with that; `default_name`: which installation it takes by default.
+    """
+    options = (
+        click.option(
+            "--scheduler-name",
+            default="",
+            metavar="NAME",
+            help=f"{verb} the installation that serves this schedulerName. By default {default_name}.",
+        ),
+        click.option(
+            "--server",
+            default="",
+            metavar="URL",
+            help=f"{verb} the scheduler at this URL. By default the leader that the Lease names, by a "
+            "port-forward.",
+        ),
+        click.option(
+            "--certificate-authority",
+            type=FILE,
+            help="Authority of the certificate of --server. By default it must be the one that the Lease "
+            "names.",
+        ),
+        click.option(
+            "--token-file",
+            type=FILE,
+            help="File with the bearer token that says who asks. By default the token of the kubeconfig.",
+        ),
+    )
+
+    def added(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return added
+
+
 def output_option(literal: Any, text: str) -> Callable[[Command], Command]:
     """Add --output to a command, with the choices of a Literal; the first one is the default."""
     choices = get_args(literal)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from eclectus.api.names import TAPE_PATH
-from eclectus.cli.cluster_commands import REQUEST_SECONDS, kubeconfig_options
+from eclectus.cli.cluster_commands import REQUEST_SECONDS, kubeconfig_options, server_options
 
 if TYPE_CHECKING:
     from eclectus.cli.explain.transport import Server, Source
     from eclectus.kubeclient.credentials import Credentials
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 SLOW_SECONDS = 300.0  # of a snapshot, and of a scheduler in which nothing happens beyond the minutes
 REPORT_SECONDS = 10.0
 
@@ -41,28 +40,7 @@ def _named(_context: click.Context, _parameter: click.Parameter, given: Path | N
     callback=_named,
     help="File to write, which must end in .gz. By default eclectus-DATE-TIME.tape.gz.",
 )
-@click.option(
-    "--scheduler-name",
-    default="",
-    metavar="NAME",
-    help="Record the installation that serves this schedulerName. By default eclectus.",
-)
-@click.option(
-    "--server",
-    default="",
-    metavar="URL",
-    help="Record the scheduler at this URL. By default the leader that the Lease names, by a port-forward.",
-)
-@click.option(
-    "--certificate-authority",
-    type=FILE,
-    help="Authority of the certificate of --server. By default it must be the one that the Lease names.",
-)
-@click.option(
-    "--token-file",
-    type=FILE,
-    help="File with the bearer token that says who asks. By default the token of the kubeconfig.",
-)
+@server_options("Record", "eclectus")
 @kubeconfig_options
 def record(
     *,

@@ -8,15 +8,13 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from eclectus.cli.cluster_commands import awaited, kubeconfig_options, output_option
+from eclectus.cli.cluster_commands import FILE, awaited, kubeconfig_options, output_option, server_options
 from eclectus.cli.explain import transport
 from eclectus.cli.explain.explained_text import job_lines, node_lines, pod_lines, what_if_lines
 from eclectus.cli.explain.moment import Moment, read_moment
 from eclectus.cli.output import structured
 from eclectus.kubeclient.kubeconfigs import default_namespace
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation, WhatIfExplanation
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 Output = Literal["table", "json", "yaml"]
 
@@ -54,28 +52,7 @@ Output = Literal["table", "json", "yaml"]
     metavar="NAME",
     help="Where this Place policy would put the pod, with its defaults (eclectus policies lists them).",
 )
-@click.option(
-    "--scheduler-name",
-    default="",
-    metavar="NAME",
-    help="Ask the installation that serves this schedulerName. By default that of the pod, or else eclectus.",
-)
-@click.option(
-    "--server",
-    default="",
-    metavar="URL",
-    help="Ask the scheduler at this URL. By default the leader that the Lease names, by a port-forward.",
-)
-@click.option(
-    "--certificate-authority",
-    type=FILE,
-    help="Authority of the certificate of --server. By default it must be the one that the Lease names.",
-)
-@click.option(
-    "--token-file",
-    type=FILE,
-    help="File with the bearer token that says who asks. By default the token of the kubeconfig.",
-)
+@server_options("Ask", "that of the pod, or else eclectus")
 @click.option(
     "--graph",
     type=click.Path(dir_okay=False, path_type=Path),
