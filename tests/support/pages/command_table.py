@@ -32,6 +32,8 @@ SLOW = {
     "eclectus simulate data --set measure.tasks=3000 --profile five-seconds --profile blind"
     " --profile priced": 3,
     "eclectus simulate data-speeds": 4,
+    "eclectus simulate data-speeds --set workload.poisson.load=0.3": 3,
+    "eclectus simulate data-speeds --set workload.poisson.load=0.8": 5,
     "eclectus simulate racks": 5,
     "eclectus simulate hotspot": 2,
     "eclectus simulate hotspot --set data.copies=8 --profile none --profile reckoned": 1,

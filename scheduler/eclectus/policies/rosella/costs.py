@@ -323,8 +323,11 @@ class WaitingWeight(Struct, frozen=True, eq=False):
         return weight_of_waiting(demand.load * found[1].item(row))
 
     def of_slots(self, task_class: TaskClass) -> float:
-        """What a second costs, with what it costs others, by which a task holds a slot for longer."""
-        return weight_of_waiting(self.demand.of(task_class).load) if self.fixed is None else self.fixed
+        """What a second costs, with what it costs others, by which a task holds a slot for longer.
+
+        The tasks in an M/M/1 queue, load / (1 - load) in the mean, grow with the load as 1 / (1 - load)^2.
+        """
+        return weight_of_waiting(self.demand.of(task_class).load) ** 2 if self.fixed is None else self.fixed
 
     def of_slower(
         self, view: View, task_class: TaskClass, row: int, speeds: Speeds, *, times: float

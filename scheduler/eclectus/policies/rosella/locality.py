@@ -5,8 +5,8 @@ longer on other nodes:
 
     service elsewhere = times * service + seconds
 
-of which each second beyond `service` weighs as one of waiting does where all nodes are used: for so long the
-task keeps others off its slot.
+of which each second beyond `service` weighs 1 / (1 - load)^2, the square of what one of waiting does where
+all nodes are used: for so long the task keeps others off its slot, the more of them the higher the load.
 
 - `times`: how many times as long tasks of its kind take away from their data, as those show that have ended
   (maths/data_gain.py), where that is 1.05 or more; in steps, so that rankings can be kept. It needs no
