@@ -75,6 +75,18 @@ def test_a_pod_of_each_class_is_reported_within_the_grace_under_a_full_backlog()
     assert {f"shape{at}" for at in range(15)} <= set(server.reported(since))
 
 
+@pytest.mark.parametrize("answer", [0.01, SLOW])
+def test_when_reports_are_limited_no_step_is_due_in_which_none_may_be_made(answer: float) -> None:
+    """Several thousand are due at once, while binds go on: the engine once stepped at one time for ever."""
+    server = busy(answer, pods=0)
+    server.run_seconds = 0.4
+    server.add(*numbered(4_000), *numbered(50, prefix="large", memory=1))
+    for _ in range(200):
+        server.run(0.05)
+        due = server.engine.next_step_at()
+        assert due is None or due > server.now
+
+
 def test_the_youngest_speaks_for_its_class_so_that_few_reports_keep_it_known() -> None:
     server = busy(pods=100)
     server.add(*numbered(100, prefix="large", memory=1))

@@ -13,6 +13,7 @@ from eclectus.kubeclient.credentials import Credentials, Endpoint
 from eclectus.kubeclient.side_loop import entered, side_loop
 from eclectus.live import loop as loops
 from eclectus.live import scheduler_process
+from eclectus.tape import Header
 from fake_server import FakeServer
 
 DEADLINE = 60.0
@@ -114,7 +115,14 @@ def test_the_lease_is_kept_and_livez_answers_during_a_long_step(quick, monkeypat
         async with side_loop("api") as api, entered(api, server.running()) as url:
             access = Credentials(Endpoint(url))
             running = asyncio.create_task(
-                scheduler_process.run(engine, frozenset({"eclectus"}), configuration.process, access)
+                scheduler_process.run(
+                    engine,
+                    frozenset({"eclectus"}),
+                    configuration.process,
+                    access,
+                    header=lambda: Header(eclectus="", configuration=CONFIGURATION, seed=0),
+                    running=None,
+                )
             )
             said = await asyncio.to_thread(observed, long_step, server, address, caplog)
             await asyncio.sleep(0)

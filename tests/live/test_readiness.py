@@ -12,6 +12,7 @@ from eclectus.kubeclient.serving import health
 from eclectus.live.loop import Watchdog
 from eclectus.live.process_metrics import Metrics
 from eclectus.live.scheduler_process import SchedulerProcess
+from eclectus.tape import Header
 
 
 def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
@@ -23,15 +24,19 @@ def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
         leadership=SimpleNamespace(trouble=lambda: "", unanswered=lambda: unanswered, why_standby=lambda: ""),
         watchdog=Watchdog(),
         clock=SimpleNamespace(now=lambda: 0.0),
-        loop=SimpleNamespace(trouble=lambda: ""),
+        loop=SimpleNamespace(trouble=lambda: "", observers=[]),
+        inbox=None,
         reflectors=(SimpleNamespace(synced=synced),),
     )
     context = SimpleNamespace(metrics=Metrics(), client=None)
-    engine = SimpleNamespace(learn=SimpleNamespace(learned_cells=list))
+    engine = SimpleNamespace(learn=SimpleNamespace(learned_cells=list), read=list)
 
     async def work() -> tuple[int, str]:
         loop = asyncio.get_running_loop()
-        process = SchedulerProcess(engine, ProcessSettings(), context, parts, {}, front=loop)
+        settings, of_tapes = ProcessSettings(), Header(eclectus="", configuration="", seed=0)
+        process = SchedulerProcess(
+            engine, settings, context, parts, {}, lambda: of_tapes, running=None, front=loop
+        )
         socket = listen("127.0.0.1", 0)
         url = f"http://{bound_address(socket)}/readyz"
         async with health.serving(process._health_server(loop), socket):  # noqa: SIM117

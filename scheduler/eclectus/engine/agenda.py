@@ -114,7 +114,8 @@ class ReportSchedule:
         if allowance.is_free:
             at = min(since + GRACE_SECONDS, others)
         else:
-            silent = self._eldest(next(iter(self._silent))) if self._silent else inf
+            in_advance = self._silent and allowance.is_cut
+            silent = self._eldest(next(iter(self._silent))) if in_advance else inf
             others = max(others, allowance.due(-inf))
             at = min(allowance.due(since), allowance.due(silent, REPORTS_IN_ADVANCE), others)
         return min(at, next(iter(self._at_once.values()))) if self._at_once else at
