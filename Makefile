@@ -121,8 +121,8 @@ release: venv ## rehearse a release in build/release (as root, with images): 10 
 
 lock: venv ## resolve the newest allowed versions into requirements/
 	$(BIN)/pip install --quiet uv
-	$(COMPILE) pyproject.toml --extra live --extra cli --extra load --extra operator --group dev --upgrade -o requirements/dev.lock
-	$(COMPILE) pyproject.toml --extra live --extra load -c requirements/dev.lock -o requirements/live.lock
+	$(COMPILE) pyproject.toml --extra live --extra cli --extra load --extra otel --extra operator --group dev --upgrade -o requirements/dev.lock
+	$(COMPILE) pyproject.toml --extra live --extra load --extra otel -c requirements/dev.lock -o requirements/live.lock
 	$(COMPILE) pyproject.toml --extra cli --no-emit-package numpy -c requirements/dev.lock -o requirements/cli.lock
 	$(COMPILE) pyproject.toml --extra operator -c requirements/dev.lock -o requirements/operator.lock
 	echo hatchling | $(COMPILE) - -c requirements/dev.lock -o requirements/build.lock

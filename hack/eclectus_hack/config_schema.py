@@ -25,6 +25,7 @@ SCHEDULER_NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 _PATTERNS = {
     "loadSignal.url": "^(https?://.*)?$",
     "metrics.nodeGroupLabel": ".",
+    "tracing.endpoint": "^(https?://[^/@]+(/.*)?)?$",
     "tenancy.sharedWorkloads": "^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$",
 }
 _MAPPING = ["object", "null"]  # an empty mapping may be left empty

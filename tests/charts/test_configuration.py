@@ -90,6 +90,8 @@ GOOD = [
     election(leaseDuration="8s", renewDeadline="6s", retryPeriod="1s")
     | {"clientConnection": {"requestTimeout": "2000ms"}},
     {"loadSignal": {"url": "http://prometheus.monitoring:9090", "interval": "15s"}},
+    {"tracing": {"endpoint": "http://collector.monitoring:4318/v1/traces", "sampledRatio": 1}},
+    {"tracing": {"endpoint": ""}},
     {"server": {"authentication": "none", "allowAnonymous": True}},
 ]
 BAD = [
@@ -152,6 +154,9 @@ BAD = [
     ({"clientConnection": {"requestTimeout": "50ms"}}, "requestTimeout: 50ms is too small; at least 0.1s"),
     ({"loadSignal": {"url": "prometheus:9090"}}, "at '/config/loadSignal/url'"),
     ({"loadSignal": {"interval": "1 minute"}}, "at '/config/loadSignal/interval'"),
+    ({"tracing": {"endpoint": "collector:4318"}}, "at '/config/tracing/endpoint'"),
+    ({"tracing": {"endpoint": "https://user:secret@collector/v1/traces"}}, "at '/config/tracing/endpoint'"),
+    ({"tracing": {"sampledRatio": 1.5}}, "at '/config/tracing/sampledRatio'"),
     ({"server": {"authentication": "none"}}, "none would show the pages to everybody who reaches 0.0.0.0"),
     ({"server": {"authentication": "basic"}}, "at '/config/server/authentication'"),
     ({"metrics": {"nodeGroupLabel": ""}}, "at '/config/metrics/nodeGroupLabel'"),

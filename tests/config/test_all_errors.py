@@ -21,6 +21,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
         "leaderElection: {leaseDuration: 15500ms, renewDeadline: 20s, retryPeriod: 30s}\n"
         "loadSignal: {url: prometheus, nodePattern: (}\n"
         "server: {port: 70000, adress: x}\n"
+        "tracing: {endpoint: collector, sampledRatio: 2}\n"
     )
     found = [line.split(":")[0] for line in error_of(text).splitlines()]
     assert found == [
@@ -44,6 +45,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
         "server.adress",
         "loadSignal.url",
         "loadSignal.nodePattern",
+        "tracing.sampledRatio",
     ]
 
 
@@ -56,6 +58,7 @@ SECTIONS = {
     "leaderElection": "leaderElection: {resourceName: 3}",
     "server": "server: {port: 70000}",
     "loadSignal": "loadSignal: {url: x}",
+    "tracing": "tracing: {endpoint: x}",
     "nodeProfiles": "nodeProfiles: {interval: 0}",
     "metrics": "metrics: {nodeGroupLabel: ''}",
     "profiles": "profiles: [{schedulerName: a, place: {policy: rosela}}]",

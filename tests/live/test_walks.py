@@ -16,6 +16,7 @@ from eclectus.live.scheduler_process import build
 from eclectus.model.events import Resumed
 from executed_files import executed_files
 from pod_objects import PAUSE
+from span_collector import collecting
 
 SERIAL = {"first": 1, "second": 2}
 ROOT = "scheduler/eclectus/"
@@ -59,10 +60,10 @@ class Cluster:
 
 
 @asynccontextmanager
-async def scheduler(server, cluster: Cluster):
+async def scheduler(server, cluster: Cluster, tracing: str = ""):
     """The parts of a scheduler that leads, running."""
     server.handle = cluster.handle
-    configuration = parse(CONFIGURATION)
+    configuration = parse(CONFIGURATION + tracing)
     async with server.context(5.0) as context:
         engine = configuration.engine()
         process, names = configuration.process, frozenset({"eclectus"})
@@ -76,6 +77,8 @@ async def scheduler(server, cluster: Cluster):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if parts.spans is not None:
+            parts.spans.close()
 
 
 def pod(name: str, version: int, **status) -> dict:
@@ -126,3 +129,20 @@ def test_a_pod_runs_through_so_many_files(server, until):
     assert len(completion) <= COMPLETION_FILES_MOST, completion
     assert {"live/watch/reflector.py", "engine/scheduling_cycle.py", "live/write/binder.py"} <= set(bind)
     assert "policies/rosella/learn.py" in completion
+
+
+def test_the_spans_of_a_pod_go_from_its_watch_to_a_collector(server, until):
+    async def walk(tracing: str) -> None:
+        cluster = Cluster()
+        async with scheduler(server, cluster, tracing) as engine:
+            await cluster.pods.put(pod("first", 1))
+            await until(lambda: any(path.endswith("/events") for path in cluster.writes))
+            await until(lambda: not engine.queue_counts().binding)
+
+    with collecting() as collector:
+        asyncio.run(walk(f"tracing: {{endpoint: '{collector.url}', sampledRatio: 1}}\n"))
+        bind, seen, queue = collector.spans(3)
+    assert [each.name for each in (bind, seen, queue)] == ["bind", "pod", "queue"]
+    assert {each.key: each.value.string_value for each in seen.attributes}["k8s.pod.name"] == "first"
+    assert seen.start_time_unix_nano <= queue.end_time_unix_nano <= bind.start_time_unix_nano
+    assert bind.end_time_unix_nano == seen.end_time_unix_nano

@@ -10,6 +10,7 @@ from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import setting
 
 _SERVICE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+_COLLECTOR = re.compile(r"https?://[^/@]+(/.*)?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 
@@ -139,6 +140,30 @@ class LoadSignalSettings:
 
 
 @dataclass(frozen=True)
+class TracingSettings:
+    """OpenTelemetry spans of placed pods, sent to a collector. Off unless an endpoint is given."""
+
+    endpoint: str = setting(
+        "",
+        "URL to which the spans are posted by OTLP over HTTP, such as "
+        "http://collector.monitoring:4318/v1/traces; empty: no spans",
+    )
+    sampled_ratio: float = setting(
+        0.1,
+        "share of the placed pods that have spans, drawn at random",
+        "three spans a pod: 300 a second where 1,000 pods a second are placed",
+        least=0,
+        most=1,
+    )
+
+    def __post_init__(self) -> None:
+        if self.endpoint and not _COLLECTOR.fullmatch(self.endpoint):
+            # A password would be on the page /configz.
+            problem = "must be http://HOST or https://HOST with a port and path, without user and password"
+            raise SettingsError("endpoint", f"{problem}; in headers they are OTEL_EXPORTER_OTLP_HEADERS")
+
+
+@dataclass(frozen=True)
 class NodeProfilesSettings:
     """Keeping what is learned in NodeProfile objects, so that it survives restarts."""
 
@@ -255,6 +280,7 @@ class ProcessSettings:
     leader_election: LeaderElection = LeaderElection()
     server: ServerSettings = field(default_factory=ServerSettings)
     load_signal: LoadSignalSettings = LoadSignalSettings()
+    tracing: TracingSettings = TracingSettings()
     node_profiles: NodeProfilesSettings = NodeProfilesSettings()
     metrics: MetricsSettings = MetricsSettings()
     tenancy: TenancySettings = TenancySettings()

@@ -34,6 +34,10 @@ class Clock:
         """Seconds since the epoch; never decreases."""
         return elapsed() + self._offset
 
+    def at(self, moment: float) -> float:
+        """Seconds since the epoch, at a moment that `elapsed` has returned."""
+        return moment + self._offset
+
 
 class Backoff:
     """Waits that double from `least` to `most` seconds; each is drawn uniformly from its upper half."""

@@ -202,6 +202,11 @@ class PodLatency:
             if isinstance(command, Report):
                 self._count_attempt(command.uid)
 
+    def seen_at(self, uid: str) -> float | None:
+        """When a pod of ours that waits for its bind was first seen without gates; None for any other."""
+        found = self._waiting.get(uid)
+        return None if found is None else found[0]
+
     def _count_attempt(self, uid: str) -> None:
         """One more attempt, unless the pod is gone: what a late refusal left would stay for ever."""
         if uid in self._waiting:

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from eclectus.config.configuration import RunningConfiguration
     from eclectus.live.flow_solver import FlowSolver
     from eclectus.live.recording import Recorder
+    from eclectus.live.tracing import PodSpans
     from eclectus.tape import Header
 
 _log = logging.getLogger(__name__)
@@ -178,6 +179,9 @@ class SchedulerProcess:
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             listening.close()
+            # 6. The last spans are sent once no replica waits for this one any more.
+            if self.parts.spans is not None:
+                await asyncio.to_thread(self.parts.spans.close)
 
     def _start_parts(self, listening: socket.socket) -> None:
         parts = self.parts
@@ -479,6 +483,7 @@ class Parts(Struct, frozen=True):
     node_profiles: NodeProfiles
     probe_load: ProbeLoad
     load_signal: LoadSignal | None  # None: no URL is configured
+    spans: PodSpans | None  # None: no endpoint is configured
     phase_weights: Callable[[str], str | None]  # of a pod that may have a copy, by uid
     kinds_anew: Callable[[], list[WatchedKind]]  # all that are watched but nodes, as if nothing were known
 
@@ -512,6 +517,8 @@ def build(
     known = _known(engine, pods, jobs, pools, leadership)
     instance = f"eclectus-{socket.gethostname()}"[:128]
     flow_solver = _flow_solver(engine, inbox, context) if engine.asks_solver else None
+    latency = PodLatency(is_ours, context.metrics.sli_seconds)
+    spans = _spans(settings, latency, clock) if settings.tracing.endpoint else None
     outbox = Outbox(
         context,
         inbox,
@@ -520,9 +527,9 @@ def build(
         settings.client_connection,
         instance=instance,
         solve=None if flow_solver is None else flow_solver.put,
+        observe_bound=None if spans is None else spans.observe_bound,
     )
     kinds = watched_kinds(engine.needs, pods, jobs, pools, known.claims)
-    latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,
         reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in kinds),
@@ -547,6 +554,7 @@ def build(
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
         if settings.load_signal.url
         else None,
+        spans=spans,
         phase_weights=pods.phase_weights,
         kinds_anew=lambda: [
             each for each in watched_kinds(engine.needs, *watched(), ClaimStates()) if each.name != "nodes"
@@ -566,6 +574,12 @@ def _flow_solver(engine: Engine, inbox: Inbox, context: Context) -> FlowSolver:
     from eclectus.live.flow_solver import FlowSolver
 
     return FlowSolver(engine.problem, inbox, context.metrics)
+
+
+def _spans(settings: ProcessSettings, latency: PodLatency, clock: Clock) -> PodSpans:
+    from eclectus.live.tracing import PodSpans, provider_of
+
+    return PodSpans(provider_of(settings.tracing), latency.seen_at, clock.at)
 
 
 def _known(

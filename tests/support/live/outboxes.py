@@ -17,7 +17,7 @@ from eclectus.live.watch.watched_kinds import (
     PoolState,
     StragglerState,
 )
-from eclectus.live.write.outbox import Known, Outbox
+from eclectus.live.write.outbox import BoundObserver, Known, Outbox
 
 IN_FLIGHT = 4
 CONNECTION = ClientConnectionSettings(requests_in_flight=IN_FLIGHT, evictions_in_flight=2)
@@ -38,6 +38,7 @@ def outbox_of(
     stragglers: Mapping[str, StragglerState] = NOTHING,
     bind_seconds: float = 0.2,
     claims: ClaimStates | None = None,
+    observe_bound: BoundObserver | None = None,
 ) -> Outbox:
     """Four binds and two evictions in flight; `bind_seconds` limits the request of a bind."""
     known = Known(
@@ -50,4 +51,13 @@ def outbox_of(
         claims=ClaimStates() if claims is None else claims,
     )
     settings = replace(connection, request_timeout=bind_seconds)
-    return Outbox(context, inbox, known, holds_lease, settings, instance="host", solve=None)
+    return Outbox(
+        context,
+        inbox,
+        known,
+        holds_lease,
+        settings,
+        instance="host",
+        solve=None,
+        observe_bound=observe_bound,
+    )

@@ -20,6 +20,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from eclectus.kube.cluster_objects import BOUND_BY_CONTROLLER, SELECTED_NODE, claim_from, volume_from
 from eclectus.kube.objects import Pod, decode_head, decode_pod
 from eclectus.kubeclient import api_errors
@@ -44,8 +46,7 @@ Outcome = Literal["bound", "elsewhere", "gone", "unbound", "unsent"]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(eq=False)
-class Binder:
+class Binder(Struct, frozen=True, eq=False):
     """Sends binds; `annotations` returns those that a pod gets with its bind, by uid."""
 
     context: Context

@@ -63,6 +63,9 @@ _log = logging.getLogger(__name__)
 Sent = tuple[Bind, float]
 """A bind, and when it was accepted, seconds."""
 
+BoundObserver = Callable[[Bind, float, float], None]
+"""Called as soon as a pod is bound with (its bind, when that was accepted, when it was first sent)."""
+
 
 @dataclass(frozen=True)
 class Known:
@@ -82,7 +85,7 @@ class Outbox:
     """Accepts every command at once; `wait_for_room` slows the loop down while binds queue up.
 
     `holds_lease` is asked before each write but those of events. `solve` takes flow problems; None: there are
-    none.
+    none. `observe_bound` may be None too.
     """
 
     def __init__(
@@ -95,9 +98,11 @@ class Outbox:
         *,
         instance: str,
         solve: Callable[[Solve], None] | None,
+        observe_bound: BoundObserver | None = None,
     ) -> None:
         self._inbox = inbox
         self._solve = solve
+        self._observe_bound = observe_bound
         self._leader_since = known.leader_since
         self._condition_state = known.condition_state
         self._metrics = context.metrics
@@ -245,6 +250,7 @@ class Outbox:
         bind, since = sent
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("bind sent", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
+        began = elapsed()
         answer = await self._binder.bind(bind)
         is_bound = isinstance(answer, BindConfirmed)
         result = "scheduled" if is_bound else "error"
@@ -252,6 +258,8 @@ class Outbox:
         self._inbox.put(answer)
         relaxed = self._relaxed.answered(bind, is_bound)
         if is_bound:
+            if self._observe_bound is not None:
+                self._observe_bound(bind, since, began)
             self._recorder.scheduled(bind, relaxed)
             _log.info("bound", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
 
