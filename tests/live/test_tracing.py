@@ -290,7 +290,7 @@ import sys
 {before}
 from eclectus.config.configuration import parse
 from eclectus.live.process_metrics import Context
-from eclectus.live.scheduler_process import build
+from eclectus.live.parts import build
 configuration = parse({text!r})
 class Client:
     def asking(self, _):

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from eclectus.config.configuration import parse
 from eclectus.kubeclient.client import ObjectApi
-from eclectus.live.scheduler_process import build
+from eclectus.live.parts import build
 from eclectus.model.events import Resumed
 from executed_files import executed_files
 from pod_objects import PAUSE

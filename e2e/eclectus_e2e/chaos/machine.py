@@ -10,7 +10,7 @@ from typing import Any
 from typing_extensions import override
 
 from eclectus.kubeclient import leadership, timing
-from eclectus.live import scheduler_process
+from eclectus.live import parts, scheduler_process
 from eclectus.live.watch import reflector
 from eclectus.live.write import event_recorder, evictor, status_patches
 from eclectus_e2e.chaos.network import Network
@@ -55,8 +55,8 @@ class SimulatedMachine:
             (timing, "time", clock),
             (event_recorder, "time", clock),
             *((module, "datetime", Wall) for module in (leadership, evictor, status_patches)),
-            *((module, "uuid", uuids) for module in programs),
-            *((module, "socket", SimpleNamespace(gethostname=host)) for module in programs),
+            *((module, "uuid", uuids) for module in (parts, program)),
+            *((module, "socket", SimpleNamespace(gethostname=host)) for module in (parts, program)),
             *((module, "listen", lambda *_: listening) for module in programs),
             *((module, "bound_address", lambda _: "simulated") for module in programs),
             # So small a cluster has no kind that a new leader does not list again.

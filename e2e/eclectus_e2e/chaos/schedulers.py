@@ -14,7 +14,7 @@ from typing_extensions import override
 from eclectus.config.configuration import parse
 from eclectus.engine.engine import Engine
 from eclectus.kubeclient.client import ObjectApi
-from eclectus.live import scheduler_process
+from eclectus.live.parts import build
 from eclectus.live.process_metrics import Context
 from eclectus.live.scheduler_process import SchedulerProcess
 from eclectus.tape import Header
@@ -65,7 +65,7 @@ class Scheduler(Replica):
         engine = configuration.engine()
         self._measure(engine)
         context = Context(client, rng=Random(self.rng.random()))
-        parts = scheduler_process.build(
+        parts = build(
             engine,
             frozenset({"eclectus"}),
             settings,

@@ -116,10 +116,11 @@ class JobWork:
             del self._jobs[name]
 
 
-AccountOfPlaced = GroupShares | SetDemand | KnownJobs | Pools | RestartablePods
 Account = GroupShares | SetDemand | KnownJobs | Pools
 """What is counted of pods: `wait` and `leave` of pending ones, `hold`, `release` and `regroup` of those that
 hold room on nodes."""
+AccountOfPlaced = Account | RestartablePods
+"""The same, or what is counted of those that hold room alone."""
 
 
 class Grouping(NamedTuple):

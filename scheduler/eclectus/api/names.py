@@ -81,7 +81,7 @@ LEASE_LABEL = f"{GROUP}/lease"  # on the Lease by which one scheduler of several
 PART_OF_LABEL = "app.kubernetes.io/part-of"  # of every object of the chart and of the Lease
 PART_OF = "eclectus"
 
-TAPE_PATH = "/debug/tape"  # on the scheduler's server: records a tape for who may post there
+TAPE_PATH = "/debug/tape"  # on the scheduler's server: records a tape for clients that may post there
 
 # On nodes.
 NO_PROBES_LABEL = f"{GROUP}/no-probes"  # its presence excludes a node from benchmarks

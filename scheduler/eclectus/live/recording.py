@@ -1,4 +1,4 @@
-"""A tape on demand: what the leader decides for some minutes, sent to who asked for it. Nothing is stored.
+"""A tape on demand: what the leader decides for some minutes, sent to the client that asked for it.
 
 It begins with a snapshot, as a new leader would know the cluster: the nodes in their order here, what is
 learned of them, and lists of all else that is watched, made for this tape. Events that come while these are
@@ -60,7 +60,7 @@ from eclectus.tape import Header, Packer, Step
 
 RIGHT = PageRight(TAPE_PATH, "post")
 MINUTES_MOST = 60
-BYTES_MOST = 1 << 29  # of a tape, compressed: it is on nobody's disk here
+BYTES_MOST = 1 << 29  # of a tape, compressed
 WRITE_SECONDS = 30.0  # for a part; a reader that takes longer has gone
 WAITING_MOST = 200_000  # events and commands that wait to be sent: of a client that reads too slowly
 

@@ -5,7 +5,7 @@ import socket
 from eclectus.kubeclient.election import LeaderServer, leader_server
 from eclectus.kubeclient.serving.certificate import certificate_of
 from eclectus.kubeclient.serving.server_settings import ServerSettings
-from eclectus.live.scheduler_process import AdvertisedServer
+from eclectus.live.parts import AdvertisedServer
 
 
 def said(advertised):

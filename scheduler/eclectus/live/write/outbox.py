@@ -85,7 +85,7 @@ class Outbox:
     """Accepts every command at once; `wait_for_room` slows the loop down while binds queue up.
 
     `holds_lease` is asked before each write but those of events. `solve` takes flow problems; None: there are
-    none. `observe_bound` may be None too.
+    none. `observe_bound`: None where no spans are made.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Outbox:
         self._condition_state = known.condition_state
         self._metrics = context.metrics
         self._in_flight = connection.requests_in_flight
-        self.few = connection.writes_beside_binds  # may change
+        self.few = connection.writes_beside_binds  # others may replace it while the process runs
         self._binding = 0  # binds under way, but for those that wait for volumes
         self._answers: deque[float] = deque(maxlen=ANSWERS)  # how long the last binds took, seconds
         self._slots = Slots(self._beside_binds)

@@ -6,6 +6,6 @@ Scheduling at Scale", OSDI 2016, from which the cost models and their interface 
 
     graph.py    the network of a round, as arrays
     place.py    the rounds: what is asked, and what becomes of an answer
-    running.py  running pods that a round may end, and whom an answer ends
+    running.py  running pods that a round may end, and which of them an answer ends
     costs/      what it costs to run a pod on a node, and to let it wait: one model a file
 """

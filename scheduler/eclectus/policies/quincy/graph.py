@@ -17,7 +17,7 @@ Arcs of which each further unit costs more are as many arcs of one unit each, th
 
 Pods that run and may be ended for others are sources too: each has an arc to its place and one to the
 unscheduled pods of its job. The places of all such pods of a node are a node of their own beside it, with as
-many slots: who gets one of these ends a pod.
+many slots: a pod that gets one of these ends another.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -217,7 +217,8 @@ def _add_running(
     """To their places and to the unscheduled pods of their jobs; `first`: the number of their first source.
 
     Each pod takes one of its two arcs, so only the difference of their costs matters: what all stay costs is
-    left out. Who gets a place has the cost of the arc behind it too, so to end a pod for nobody costs 1 more.
+    left out. A pod that gets a place has the cost of the arc behind it too, so to end one for no other costs
+    1 more.
     """
     if running:
         sources = first + np.arange(len(running))

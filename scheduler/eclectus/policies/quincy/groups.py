@@ -90,10 +90,10 @@ def outranked(
     precedence: Sequence[tuple[int, bool]],
     reaches: Sequence[Reach],
 ) -> tuple[list[Group], list[Running]]:
-    """Both, with such costs of having no node that of higher precedence nobody has none for a lower one.
+    """Both, with such costs of having no node that no pod has none so that one of lower precedence has one.
 
     Each step of precedence adds more than what two of them can differ in. Nodes that count as dead are left
-    out of that: nobody has to go there. `precedence`: of the groups, then of those that run.
+    out of that: no pod has to go there. `precedence`: of the groups, then of those that run.
     """
     ranks = {each: rank for rank, each in enumerate(sorted(set(precedence)))}
     if len(ranks) == 1:

@@ -344,7 +344,7 @@ class Quincy(Place):
             yield Defer(task, self._next_wait(view) if at is None else waits[at])
 
     def _read(self, view: View, begun: Round, solution: Solution) -> tuple[Mapping[int, deque[int]], Ends]:
-        """Where pods of each group were sent, by position, and whom the answer ends."""
+        """Where pods of each group were sent, by position, and which pods the answer ends."""
         to_of, staying = defaultdict[int, deque[int]](deque), Counter[int]()
         groups = len(begun.groups)
         for source, node, pods in begun.network.placed(solution.routes):

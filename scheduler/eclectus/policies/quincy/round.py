@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from eclectus.framework import Floats, FlowArc, FlowPart, Ints, Rows
 from eclectus.policies.quincy.costs.cost_model import Nearness
@@ -49,14 +50,8 @@ class Round(NamedTuple):
         arcs = [*self._arcs(at, flows)]
         arcs.sort(key=lambda arc: (not arc.flow, arc.cost))
         stay = group.pods - sum(arc.flow for arc in arcs) if answer == "optimal" else 0
-        return FlowPart(
-            asked=now - self.at,
-            answer=answer,
-            groups=len(self.groups),
-            arcs=len(self.network.problem.tails),
-            pods=group.pods,
-            staying=group.waits_at,
-            stay=stay,
+        return replace(
+            self._part(group.pods, group.waits_at, stay, answer, now),
             nodes=tuple(arcs[:ARCS_SHOWN]),
             not_listed=max(len(arcs) - ARCS_SHOWN, 0),
             data=held.total if held is not None and held.total else None,
@@ -72,18 +67,17 @@ class Round(NamedTuple):
         staying = flows.get((at, group.place), 0)
         ended = group.pods - staying if answer == "optimal" else 0
         kept = "they lose more if they end than others by waiting"
-        return FlowPart(
-            asked=now - self.at,
-            answer=answer,
-            groups=len(self.groups),
-            arcs=len(self.network.problem.tails),
-            pods=group.pods,
-            staying=group.ends_at,
-            stay=ended,
+        return replace(
+            self._part(group.pods, group.ends_at, ended, answer, now),
             nodes=(FlowArc(self.nodes[group.place], group.stays_at, group.pods, staying),),
             why=("others get their places" if ended else kept) if answer == "optimal" else "",
             is_running=True,
         )
+
+    def _part(self, pods: int, staying: int, stay: int, answer: Answer, now: float) -> FlowPart:
+        """What every group has, with the problem that it is a part of."""
+        arcs = len(self.network.problem.tails)
+        return FlowPart(now - self.at, answer, len(self.groups), arcs, pods, staying, stay)
 
     def _arcs(self, at: int, flows: Mapping[tuple[int, int], int]) -> list[FlowArc]:
         of_class, held = self.reaches[self.groups[at].reach], self.nearness[at].held

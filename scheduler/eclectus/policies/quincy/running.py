@@ -79,7 +79,7 @@ class RunningPods:
                 yield Placed(task, row, since)
 
     def _may_end(self, task: Task) -> bool:
-        """Whatever its age: not whom no pod waits for that may take its place, nor whom a budget protects."""
+        """Whatever its age: some waiting pod may take its place, and no budget protects it."""
         view = self._view
         if task.profile != self._profile or task.priority > self._most or task.pool not in self._pools:
             return False
@@ -93,7 +93,7 @@ class RunningPods:
         """Positions among `rows`, and how many pods of the class more would fit there if others were ended.
 
         One for each that is ended at most. None for a class with rules about the pods of a node or of others:
-        who would have to go is not known by amounts.
+        which of them would have to go is not known by amounts.
         """
         key = task_class.spec, task_class.workload
         if key not in self._slots:
@@ -157,7 +157,7 @@ class RunningGroups:
 
 
 class Ends:
-    """Whom a solution ends, by row: pods that do not stay in their places."""
+    """The pods that a solution ends, by node: those that do not stay in their places."""
 
     def __init__(self, view: View, groups: Sequence[Sequence[Placed]], staying: Mapping[int, int]) -> None:
         """`staying`: by group, how many stay."""
@@ -176,7 +176,7 @@ class Ends:
     def make_room(self, task: Task, row: int, wait: Wait) -> Preempt | None:
         """End as few of them as needed for the task, where the answer still holds; else None.
 
-        What is on its way out goes first: nobody is ended for room that comes anyway.
+        What is on its way out goes first: no pod is ended for room that comes anyway.
         """
         view, node = self._view, self._view.cluster.names[row]
         room = RoomWithout(view.task_class(task), row)
