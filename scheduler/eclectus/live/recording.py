@@ -207,9 +207,11 @@ class Recorder:
             if begins is not None:
                 steps.insert(begins, Step(steps[begins].now, tuple(recorded.bound), ()))
             yield steps
-        # 3. All steps from then on.
-        while (left := self._until - self.clock()) > 0:
-            if steps := await recorded.take(left):
+        # 3. All steps from then on; at the end also those made while others were packed.
+        is_over = False
+        while not is_over:
+            is_over = (left := self._until - self.clock()) <= 0
+            if steps := await recorded.take(max(left, 0.0)):
                 yield steps
 
     async def _snapshot(self, now: float) -> AsyncIterator[list[Step]]:
