@@ -223,7 +223,7 @@ class NodeImages:
     def __init__(self) -> None:
         self._rows: dict[str, dict[int, int]] = {}  # name -> bytes -> bit r: row r has it in that size
         self._versions: dict[str, int] = {}
-        self._changes = 0
+        self.changes = 0  # of all of them together; written here only
 
     def detach(self) -> Self:
         """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
@@ -240,7 +240,7 @@ class NodeImages:
             self._flip(row, *image)
 
     def _flip(self, row: int, name: str, size: int) -> None:
-        self._changes += 1
+        self.changes += 1
         sizes = self._rows.setdefault(name, {})
         bits = sizes.get(size, 0) ^ (1 << row)
         if bits:
@@ -248,7 +248,7 @@ class NodeImages:
         else:
             del sizes[size]
         if sizes:
-            self._versions[name] = self._changes
+            self._versions[name] = self.changes
         else:
             del self._rows[name]
             self._versions.pop(name, None)

@@ -147,7 +147,8 @@ def deferred(state: State, task: Task, with_room: int) -> str:
         return wait.reason.message
     if wait.row is not None:
         place, name = state.profiles[task.profile].place, state.cluster.names[wait.row]
-        data = state.guarded(place, place.data_cost, state.view, task) if task.inputs else ""
+        has_data = task.inputs or task.spec.images
+        data = state.guarded(place, place.data_cost, state.view, task) if has_data else ""
         why = f"; {data}" if data else ""
         return f"waiting for node {name}: {sooner} {with_room} nodes with room{why}"
     if task.spec.preferences:

@@ -60,6 +60,7 @@ from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.maths.sampling import draw_marked, draw_rows, draws_proportional
 from eclectus.model.settings import apply_implied
 from eclectus.policies.rosella.costs import DEAD_RATE, KEYS, At, Column, Nodes
+from eclectus.policies.rosella.images import ReplanWithPulls, pulls_in_words
 from eclectus.policies.rosella.locality import DataLevel, DataPrices, data_price, in_words, no_price
 from eclectus.policies.rosella.replan import Replan
 
@@ -167,6 +168,16 @@ class Rosella(Place):
         why="Kubernetes has no label for racks; without any, all nodes without the data are equally far",
     )
 
+    image_bandwidth: float | None = setting(
+        None,
+        "with re-planning, at how many MB of unpacked images in a second a node pulls those that it lacks; "
+        "their time counts as part of a pod's run time there",
+        why="unset: images do not count; state it where pulls take long beside what pods run (docs/data.md)",
+        unit="MB/s",
+        least=1e-3,
+        most=1e9,
+    )
+
     mode: Literal["eclectus", "paper"] = setting(
         "eclectus",
         "paper: two draws in proportion to speed, of which the shorter queue gets the task, and the "
@@ -191,11 +202,18 @@ class Rosella(Place):
         ):
             if is_set and not prices_data:
                 raise SettingsError(name, "needs priceData and re-planning, which price data by it")
+        if self.image_bandwidth is not None and not self._replans:
+            raise SettingsError("imageBandwidth", "needs re-planning, which counts pulls by it")
         self._data_prices = DataPrices(self.data_levels, self.data_bandwidth)
         priced = replace(REPLANNING, data_levels=self._data_prices.keys)
         self._traits = priced if prices_data else BLIND
+        if self.image_bandwidth is not None:
+            self._traits = replace(self._traits, needs=self._traits.needs | {"images"})
         self._price_of = partial(data_price, prices=self._data_prices) if prices_data else no_price
         self._replan = Replan(self.theta, self.soft_weight, self._price_of)
+        if self.image_bandwidth is not None:
+            of_replan = self.theta, self.soft_weight, self._price_of
+            self._replan = ReplanWithPulls(*of_replan, bandwidth=self.image_bandwidth)
         self._key = KEYS[self.compare]
 
     @property
@@ -219,7 +237,10 @@ class Rosella(Place):
     def data_cost(self, view: View, task: Task) -> str:
         """By how much longer the task counts elsewhere."""
         price = self._price_of(view, task)
-        return "" if price is None else in_words(price, view.cluster.names, self._data_prices.keys)
+        said = [] if price is None else [in_words(price, view.cluster.names, self._data_prices.keys)]
+        if self.image_bandwidth is not None:
+            said += pulls_in_words(view.task_class(task), self.image_bandwidth)
+        return "; ".join(said)
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """One action for each task; re-planning skips some, which then wait."""

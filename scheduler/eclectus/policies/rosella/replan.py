@@ -41,7 +41,8 @@ What a task reads from elsewhere is part of its service time (locality.py). Data
 class, so what is said of one need not hold for the next. Tasks with data on a node with room are offered
 first. One of these takes the room where as many others of its class are left as would better wait. Beside
 room away from its data each task is compared by itself, up to `DEFERRED_BY_DATA` deferrals of a class; only
-those are skipped for which waiting is better wherever their data are.
+those are skipped for which waiting is better wherever their data are. Images are those of a class: what it
+takes to pull them is part of its costs (images.py).
 
 Long-running pods (services) do not end, so they neither wait nor are waited for: they are shared among the
 nodes with room in proportion to speed. Rates within a factor of 1.25 count as equal, because the estimates
@@ -249,7 +250,7 @@ class Replan:
     def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: DeferredTasks) -> Action:
         if not task_class.feasible_count or not _has_room(task_class):
             return Unschedulable(task)
-        costs = self._costs(view, task_class)
+        costs = self.costs(view, task_class)
         with_room = self._best_with_room(view, task_class, costs)
         if with_room is None:
             return Unschedulable(task)
@@ -269,7 +270,7 @@ class Replan:
         """For how many tasks beyond the deferred ones waiting for a busy node is better."""
         if not _has_room(task_class):
             return 0
-        costs = self._costs(view, task_class)
+        costs = self.costs(view, task_class)
         with_room = self._best_with_room(view, task_class, costs)
         if with_room is None:
             return 0
@@ -313,7 +314,7 @@ class Replan:
             cost_of_few=partial(costs.each_waiting, theta),
         ).best()
 
-    def _costs(self, view: View, task_class: TaskClass) -> ClassCosts:
+    def costs(self, view: View, task_class: TaskClass) -> ClassCosts:
         """Those of a class, as all is now; made once for each version of what they are made of."""
         speeds, demand = view.speeds(task_class), self.demand.of(task_class)
         release = self._release.refresh(view, speeds.epoch)
@@ -359,7 +360,7 @@ class Replan:
     def _asked(self, view: View, task: Task, price: DataPrice) -> Asked:
         task_class = view.task_class(task)
         weighed = replace(price, weight=self._weight.of_slots(task_class))
-        return Asked(view, task, task_class, self._costs(view, task_class), weighed)
+        return Asked(view, task, task_class, self.costs(view, task_class), weighed)
 
     def _room_by_data(self, asked: Asked) -> Choice | None:
         """The best node with room; None if there is none."""

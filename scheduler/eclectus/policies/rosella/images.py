@@ -1,0 +1,81 @@
+"""What it takes a node to pull the images that it lacks, as part of the service time of a class.
+
+The project's own. A node reports its images with their unpacked sizes. One that another node has is known by
+size; what no node has counts as nothing, as it takes all nodes equally long. Of an image that several nodes
+report with different sizes the largest counts.
+
+    seconds on a node = bytes of the images that it lacks / bandwidth
+
+All pods of a class have the same images, so this is computed once for a class, until another node has one of
+them. Services never end, so no pull is long beside them: for these it is nothing.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from eclectus.framework import Floats, TaskClass, View
+from eclectus.policies.rosella.costs import ClassCosts
+from eclectus.policies.rosella.replan import Replan
+
+BYTES = 1e6  # a MB
+
+
+class ReplanWithPulls(Replan):
+    """Re-planning in which a node pulls the images that it lacks before it runs a task."""
+
+    def __init__(self, *of_replan: Any, bandwidth: float) -> None:
+        """`of_replan`: as of Replan. `bandwidth` in MB/s."""
+        super().__init__(*of_replan)
+        self._bandwidth = bandwidth
+
+    def epoch(self, view: View) -> int:
+        """Another number also when other nodes have images."""
+        return super().epoch(view) + view.cluster.images.changes
+
+    def costs(self, view: View, task_class: TaskClass) -> ClassCosts:
+        """Those of a class with the pulls."""
+        costs, pulls = super().costs(view, task_class), pull_seconds(task_class, self._bandwidth)
+        if pulls is None:
+            return costs
+        versions = _versions(task_class)
+        return task_class.kept(_with_pulls, (costs, versions, self._bandwidth), costs, pulls, versions)
+
+
+def _with_pulls(costs: ClassCosts, pulls: Floats, versions: tuple[int, ...]) -> ClassCosts:
+    return costs.with_pulls(pulls, versions)
+
+
+def _versions(task_class: TaskClass) -> tuple[int, ...]:
+    """Others when another node has one of the images of the class, or there are more rows."""
+    cluster = task_class.cluster
+    return (cluster.capacity, *map(cluster.images.version, task_class.spec.images))
+
+
+def pull_seconds(task_class: TaskClass, bandwidth: float) -> Floats | None:
+    """By row, shape [capacity]; None if 0 everywhere. `bandwidth` in MB/s."""
+    versions = _versions(task_class)
+    if task_class.spec.long_running or not any(versions[1:]):
+        return None
+    return task_class.kept(_pull_seconds, (versions, bandwidth), task_class, bandwidth)
+
+
+def _pull_seconds(task_class: TaskClass, bandwidth: float) -> Floats | None:
+    capacity = task_class.cluster.capacity
+    missing = np.zeros(capacity)
+    for name in dict.fromkeys(task_class.spec.images):
+        sizes, _ = task_class.cluster.images.sizes(name, capacity)
+        missing[sizes == 0] += sizes.max(initial=0)
+    return missing / (BYTES * bandwidth) if missing.any() else None
+
+
+def pulls_in_words(task_class: TaskClass, bandwidth: float) -> Iterator[str]:
+    """How long pulls take, and where none is needed; nothing where images do not count."""
+    seconds = pull_seconds(task_class, bandwidth)
+    if seconds is None or not len(rows := task_class.waitable_rows):
+        return
+    there, longest = seconds[rows], float(seconds[rows].max())
+    if longest:
+        count = np.count_nonzero(there == 0.0)
+        yield f"{count} of {len(rows)} nodes have its images, others pull them for up to {longest:.3g} s"
