@@ -13,7 +13,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from eclectus.cluster.scalars import scalars
@@ -429,16 +429,6 @@ class Formulas(Struct, Generic[At, Value], frozen=True, eq=False):
         return m.maximum(self.nodes.service_slots[at] * rate * self.nodes.background_free[at], DEAD_RATE)
 
 
-class WithPulls(Formulas[At, Value], frozen=True, eq=False):
-    """The same, where images have to be pulled first. `pulls`: seconds."""
-
-    pulls: Column[At, Value]
-
-    def unweighed_service(self, at: At) -> Value:
-        """With the time of the pulls."""
-        return super().unweighed_service(at) + self.pulls[at]
-
-
 class ClassCosts:
     """The costs of a class as its nodes, rates and prices are now, for rankings.
 
@@ -478,12 +468,12 @@ class ClassCosts:
         is_of_now = one.nodes is task_class.scalars and many.release is release
         return is_of_now and self.speeds is speeds and self.version == version
 
-    def with_pulls(self, pulls: Floats, version: tuple[int, ...]) -> Self:
-        """These costs where nodes pull images for so many seconds, of this version, before a task runs."""
-        costs = copy(self)
+    def with_factor(self, factor: Floats, version: tuple[int, ...]) -> Self:
+        """The same where the service time counts as longer by one more factor, which has this version."""
+        costs, one, many = copy(self), self._of_one, self.of_many
         costs.version = (*self.version, *version)
-        costs.of_many = WithPulls(*astuple(self.of_many), pulls)
-        costs._of_one = WithPulls(*astuple(self._of_one), scalars(pulls))  # noqa: SLF001 — of its own class
+        costs.of_many = replace(many, factors=[*many.factors, factor])
+        costs._of_one = replace(one, factors=[*one.factors, scalars(factor)])  # noqa: SLF001 — of its own class
         return costs
 
     def with_room(self, task_class: TaskClass, rows: Rows) -> Floats:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from eclectus.framework import Floats, TaskClass, View
-from eclectus.policies.rosella.costs import ClassCosts
+from eclectus.maths.replanning import in_steps
+from eclectus.policies.rosella.costs import DEAD_RATE, ClassCosts
 from eclectus.policies.rosella.replan import Replan
 
 BYTES = 1e6  # a MB
@@ -44,7 +45,9 @@ class ReplanWithPulls(Replan):
 
 
 def _with_pulls(costs: ClassCosts, pulls: Floats, versions: tuple[int, ...]) -> ClassCosts:
-    return costs.with_pulls(pulls, versions)
+    """The service time counts as longer by a factor: what makes a slot dear does so while it pulls, too."""
+    run = 1.0 / in_steps(np.maximum(costs.speeds.rate, DEAD_RATE))
+    return costs.with_factor(1.0 + pulls / run, versions)
 
 
 def _versions(task_class: TaskClass) -> tuple[int, ...]:
