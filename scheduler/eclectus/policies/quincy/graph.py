@@ -126,7 +126,7 @@ def feasible_bounds(jobs: Sequence[Job], waiting: Sequence[int], slots: int) -> 
 
 
 class _Arcs:
-    """Arcs, piece by piece."""
+    """Arcs, piece by piece: each piece is some array operations, so there are few of them."""
 
     def __init__(self) -> None:
         self._pieces: list[tuple[Ints, Ints, Ints, Ints]] = []
@@ -139,10 +139,9 @@ class _Arcs:
         is_open = capacities > 0
         self._pieces.append((tails[is_open], heads[is_open], capacities[is_open], costs[is_open]))
 
-    def rising(self, tails: object, heads: Ints, capacities: Ints, costs: Ints, rises: Ints) -> None:
+    def rising(self, tails: Ints, heads: Ints, capacities: Ints, costs: Ints, rises: Ints) -> None:
         """Arcs of which each further unit costs so much more, up to `STEPS_MOST`."""
         is_flat = rises == 0
-        tails = np.broadcast_to(np.asarray(tails, dtype=np.int64), heads.shape)
         self.add(tails[is_flat], heads[is_flat], capacities[is_flat], costs[is_flat])
         tails, heads, capacities = tails[~is_flat], heads[~is_flat], capacities[~is_flat]
         costs, rises = costs[~is_flat], rises[~is_flat]
@@ -152,9 +151,10 @@ class _Arcs:
             self.add(tails, heads, np.maximum(taken, 0), costs + step * rises)
 
     def problem(self, supplies: Ints) -> FlowProblem:
-        """All of them, with these supplies."""
+        """All of them in the order of their tails, with these supplies."""
         tails, heads, capacities, costs = map(np.concatenate, zip(*self._pieces, strict=True))
-        return FlowProblem(tails, heads, capacities, costs, supplies)
+        at = np.argsort(tails, kind="stable")
+        return FlowProblem(tails[at], heads[at], capacities[at], costs[at], supplies)
 
 
 def network(
@@ -180,10 +180,8 @@ def network(
     sink = first_node + len(crowding.slots)
     rack_at = {key: first_rack + at for at, key in enumerate(racks)}
     arcs = _Arcs()
+    _add_groups(arcs, groups, first_job, first_class)
     for at, group in enumerate(groups):
-        arcs.add(at, first_job + group.job, group.pods, group.waits_at)
-        if group.elsewhere is not None:
-            arcs.add(at, first_class + group.reach, group.pods, group.elsewhere)
         if group.racks:
             ends = [rack_at[group.reach, name] for name, _, _ in group.racks]
             arcs.add(at, ends, group.pods, [cost for *_, cost in group.racks])
@@ -191,14 +189,9 @@ def network(
             nodes, slots, costs = _preferred(group, reaches[group.reach])
             arcs.add(at, first_node + nodes, slots, costs)
     _add_running(arcs, running, len(groups), first_job, first_node)
-    for job, (least, most) in enumerate(bounds):
-        arcs.add(first_job + job, sink, most - least, 0)
-    for at, of_class in enumerate(reaches):
-        _add_reach(arcs, first_class + at, of_class, first_node)
-    for (class_at, name), members in racks.items():
-        inside, _ = _positions(reaches[class_at], members)
-        of_rack = Reach(*(each[inside] for each in reaches[class_at]))
-        _add_reach(arcs, rack_at[class_at, name], of_rack, first_node)
+    arcs.add(first_job + np.arange(len(jobs)), sink, [most - least for least, most in bounds], 0)
+    of_racks = [_inside(reaches[class_at], members) for (class_at, _), members in racks.items()]
+    _add_reaches(arcs, first_class, (*reaches, *of_racks), first_node)
     every = first_node + np.arange(len(crowding.slots))
     rises = np.full(len(every), crowding.rise, dtype=np.int64)
     costs, first_place = crowding.costs.copy(), len(every) - crowding.places
@@ -209,6 +202,20 @@ def network(
     supplies[first_job:first_class] = [most - pods for (_, most), pods in zip(bounds, of_job, strict=True)]
     supplies[sink] = -supplies.sum()
     return Network(arcs.problem(supplies), first_node)
+
+
+def _add_groups(arcs: _Arcs, groups: Sequence[Group], first_job: int, first_class: int) -> None:
+    """To the unscheduled pods of their jobs, and to their classes."""
+    anywhere = [at for at, group in enumerate(groups) if group.elsewhere is not None]
+    of_jobs = [(first_job + group.job, group.pods, group.waits_at) for group in groups]
+    of_classes = [
+        (first_class + group.reach, group.pods, group.elsewhere)
+        for group in groups
+        if group.elsewhere is not None
+    ]
+    arcs.add(np.arange(len(groups)), *zip(*of_jobs, strict=True))
+    if anywhere:
+        arcs.add(anywhere, *zip(*of_classes, strict=True))
 
 
 def _add_running(
@@ -228,9 +235,17 @@ def _add_running(
         arcs.add(sources, [first_job + each.job for each in running], pods, bounded)
 
 
-def _add_reach(arcs: _Arcs, tail: int, reach: Reach, first_node: int) -> None:
-    """From a class, or its node of a rack, to nodes with room."""
-    arcs.rising(tail, first_node + reach.nodes, reach.slots, reach.costs, reach.rises)
+def _add_reaches(arcs: _Arcs, first: int, reaches: Sequence[Reach], first_node: int) -> None:
+    """From classes and their nodes of racks, which are numbered from `first` on, to nodes with room."""
+    tails = np.repeat(first + np.arange(len(reaches)), [len(each.nodes) for each in reaches])
+    nodes, slots, costs, rises = map(np.concatenate, zip(*reaches, strict=True))
+    arcs.rising(tails, first_node + nodes, slots, costs, rises)
+
+
+def _inside(reach: Reach, nodes: Sequence[int] | Ints) -> Reach:
+    """To those of the nodes alone."""
+    inside, _ = _positions(reach, nodes)
+    return Reach(*(each[inside] for each in reach))
 
 
 def least_costs(group: Group, reach: Reach) -> Ints:
