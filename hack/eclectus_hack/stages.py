@@ -24,6 +24,7 @@ from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.testbed import clusters
 from eclectus_e2e.testbed.controlplane.build import binaries
 
+LIVE_MARK = "mark.live"  # in the text of a file
 NO_TESTS = 5  # pytest's exit code when the selection is empty
 # A test file shares its fixtures, among them a control plane, so it stays in one process.
 BY_FILE = ("--numprocesses=2", "--dist=loadfile", "--durations=10")
@@ -83,7 +84,20 @@ def exit_code(codes: list[int]) -> int:
 def command(stage: Stage, passed_on: list[str]) -> list[str]:
     """How pytest is called. An existing or kind cluster is one for all tests, so there they run in turn."""
     parallel = () if stage.is_live and clusters.choice() else stage.options
-    return [sys.executable, "-m", "pytest", "-m", stage.selection, *parallel, *passed_on]
+    # pytest reads all files to find tests by their marks: half a minute for each process.
+    files = live_files() if stage.is_live and not any(map(_is_a_place, passed_on)) else ()
+    return [sys.executable, "-m", "pytest", "-m", stage.selection, *parallel, *files, *passed_on]
+
+
+def live_files() -> list[str]:
+    """The files that have tests marked as live, below the checkout."""
+    files = (CHECKOUT / "tests").rglob("test_*.py")
+    return sorted(str(each.relative_to(CHECKOUT)) for each in files if LIVE_MARK in each.read_text("utf-8"))
+
+
+def _is_a_place(argument: str) -> bool:
+    """Whether an argument of pytest names files or tests to collect."""
+    return not argument.startswith("-") and (CHECKOUT / argument.partition("::")[0]).exists()
 
 
 def environment_of(given: Mapping[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from eclectus_e2e.paths import CHECKOUT
 from eclectus_hack import stages
 from eclectus_hack.stages import (
     ALONE,
@@ -13,6 +14,7 @@ from eclectus_hack.stages import (
     command,
     environment_of,
     exit_code,
+    live_files,
 )
 
 
@@ -57,6 +59,20 @@ def test_a_cluster_that_is_not_built_here_is_used_by_one_test_at_a_time(monkeypa
     monkeypatch.setattr(stages.clusters, "choice", lambda: "existing")
     assert "--numprocesses=2" not in command(CONTROL_PLANE, [])
     assert "--numprocesses=auto" in command(PURE, [])
+
+
+def test_live_stages_read_no_file_without_live_tests():
+    files = live_files()
+    assert "tests/system/test_stream.py" in files
+    assert set(files) <= set(command(CONTROL_PLANE, ["-k", "bind"]))
+    assert not set(files) & set(command(PURE, []))
+    assert command(CONTROL_PLANE, ["tests/system/test_stream.py"]).count("tests/system/test_stream.py") == 1
+
+
+def test_no_other_file_marks_tests_as_live():
+    others = [each for each in (CHECKOUT / "tests").rglob("*.py") if not each.name.startswith("test_")]
+    assert others
+    assert not [each for each in others if stages.LIVE_MARK in each.read_text("utf-8")]
 
 
 def test_tests_and_their_processes_keep_what_they_compile():
