@@ -14,8 +14,8 @@ from builders import ExactSpeeds, make_engine, make_node, make_profile, make_tas
 from eclectus.engine.engine import Engine
 from eclectus.framework import Preempt, SettingsError, Wait
 from eclectus.maths.min_cost_flow import min_cost_flow, problem_of, routes_of
-from eclectus.model.events import BudgetSeen, EvictRefused, NodeGone, Solved, TaskGone, TaskSeen
-from eclectus.model.objects import Budget, GangKey, Requirement, Task
+from eclectus.model.events import BudgetSeen, EvictRefused, NodeGone, NodeSeen, Solved, TaskGone, TaskSeen
+from eclectus.model.objects import Budget, GangKey, Input, Requirement, Task
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.quincy import running
 from eclectus.policies.quincy.graph import Group, Job, NodeSlots, Reach, Running, network
@@ -284,6 +284,42 @@ def test_only_as_many_are_ended_as_are_in_the_way() -> None:
     assert made.node_of("w") == "n0"
 
 
+@pytest.mark.parametrize("order", [("r0", "r1"), ("r1", "r0")])
+def test_whoever_goes_first_each_place_is_for_one_that_waits(order: tuple[str, str]) -> None:
+    made = World(make_engine(Quincy("quincy", running="preempt", min_runtime=0.0)), make_node("n0", cpu=2))
+    made.terminates_at_once = False
+    made.add(runs("r0"), runs("r1"))
+    made.add(*(make_task(f"w{at}", created=made.now - 100.0 + at, job="new") for at in range(2)))
+    made.sleep(0.5)
+    assert made.victims() == ["r0", "r1"]
+    for name in order:
+        made.delete(name)
+        made.sleep(1.0)
+    assert [made.node_of(name) for name in ("w0", "w1")] == ["n0", "n0"]
+    assert (len(made.evictions), made.faults) == (2, [])
+    assert not [each for each in made.nominations if not each.node]
+
+
+@pytest.mark.parametrize("fair_share", [False, True])
+def test_siblings_do_not_take_each_others_places(fair_share: bool) -> None:
+    """However long some wait, and however little others have done: as many of the job wait then."""
+    made = world(2, fair_share=fair_share)
+    made.add(*(runs(f"r{at}", f"n{at}") for at in range(2)))
+    for name in ("w0", "w1"):
+        waits(made, name, job="old", created=-1000.0)
+    assert (made.victims(), made.faults) == ([], [])
+
+
+def test_a_sibling_gets_a_place_where_more_is_saved_than_was_done() -> None:
+    """The one that runs reads 10 GB of another node, which takes 20 s; the other one has its data here."""
+    made = world(1)
+    made.step(NodeSeen(make_node("n1", cpu=0.1)))
+    made.add(runs("r", inputs=(Input("far", 10 * 10**9, ("n1",)),)))
+    made.step(after=10.0)
+    waits(made, job="old", inputs=(Input("near", 10 * 10**9, ("n0",)),))
+    assert (made.victims(), made.node_of("w"), made.faults) == (["r"], "n0", [])
+
+
 def test_a_fair_part_for_each_job() -> None:
     """The old job has all six places: three go, the newest, and the new job gets them."""
     made = world(6, fair_share=True)
@@ -295,6 +331,24 @@ def test_a_fair_part_for_each_job() -> None:
     assert sum(name.startswith("w") for name in made.placed()) == 3
     made.sleep(100.0)
     assert len(made.evictions) == 3
+
+
+@pytest.mark.parametrize("terminates_at_once", [False, True])
+def test_a_job_whose_pods_come_one_by_one_gets_no_more_than_its_part(terminates_at_once: bool) -> None:
+    """Whatever is on its way out or has been promised meanwhile."""
+    made = world(6, fair_share=True)
+    made.terminates_at_once = terminates_at_once
+    made.add(*(runs(f"r{at}", f"n{at}", started=float(at)) for at in range(6)))
+    made.step(after=100.0)
+    for at in range(6):
+        made.add(make_task(f"w{at}", job="new", created=made.now))
+        made.sleep(1.0)
+    assert len(made.victims()) == 3
+    for name in [] if terminates_at_once else made.victims():
+        made.delete(name)
+    made.sleep(100.0)
+    assert len(made.evictions) == 3
+    assert sum(name.startswith("w") for name in made.placed()) == 3
 
 
 def test_a_round_ends_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -347,7 +347,9 @@ class Nominations:
     def _may_get_room(self, task: Task, row: int) -> bool:
         """Whether a pod of lower priority is on its way out: evicted, or being deleted for another reason.
 
-        For a pool that takes room back, one of any other pool. Or whether the node is kept free for the pod.
+        For a pool that takes room back, one of any other pool. Of any priority where it was evicted for
+        another pod: of several that are nominated here, whichever has the room that is free first, each has
+        one in the end. Or whether the node is kept free for the pod.
         """
         evicted = self._state.evictions.sent
         if not self._state.view.task_class(task).scalars.feasible[row]:
@@ -357,7 +359,11 @@ class Nominations:
             evicted.get(pod.uid) == task.uid
             or (
                 (pod.deleting or pod.uid in evicted)
-                and (outranks(task, pod) or (takes_back and pod.pool != task.pool))
+                and (
+                    outranks(task, pod)
+                    or (takes_back and pod.pool != task.pool)
+                    or (pod.uid in evicted and self._fits(task, row, once_gone=True))
+                )
             )
             for pod, _ in self._placed.bound_on(row)
         )

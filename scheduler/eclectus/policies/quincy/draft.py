@@ -10,7 +10,7 @@ from eclectus.framework import Ints, Rows, Task, TaskClass, View
 from eclectus.policies.quincy.costs import CostModel
 from eclectus.policies.quincy.costs.cost_model import DataCosts, Nearness
 from eclectus.policies.quincy.graph import Group, Job, NodeSlots, Reach, network
-from eclectus.policies.quincy.groups import Waiting, job_of, outranked, precedence_of
+from eclectus.policies.quincy.groups import Waiting, job_of, outranked, precedence_of, spared_for_siblings
 from eclectus.policies.quincy.round import Round
 from eclectus.policies.quincy.running import Placed, RunningGroups, RunningPods
 
@@ -90,7 +90,9 @@ class Draft:
         precedence = [key.precedence for key in waiting.groups] + [
             precedence_of(each[0].task) for each in tasks
         ]
-        groups, running = outranked([*self._groups(racks)], running, precedence, self._reaches)
+        groups = [*self._groups(racks)]
+        running = spared_for_siblings(groups, running, precedence)
+        groups, running = outranked(groups, running, precedence, self._reaches)
         crowding = NodeSlots(self.slots, *self._model.crowding(view, rows), len(place_at))
         return Round(
             network(groups, jobs, self._reaches, crowding, running),

@@ -117,6 +117,24 @@ def outranked(
     )
 
 
+def spared_for_siblings(
+    groups: Sequence[Group], running: Sequence[Running], precedence: Sequence[tuple[int, bool]]
+) -> list[Running]:
+    """Those that run, with such costs of being ended that no pod of their job gains by what they have done.
+
+    A pod that is ended leaves its job with one more that waits, as much as its sibling that has waited for
+    longest: without that, siblings would take each other's places in turn. `precedence` as in `outranked`.
+    """
+    longest: dict[tuple[int, tuple[int, bool]], int] = {}
+    for group, own in zip(groups, precedence, strict=False):
+        key = group.job, own
+        longest[key] = max(group.waits_at, longest.get(key, 0))
+    return [
+        each._replace(ends_at=max(each.ends_at, longest.get((each.job, own), 0)))
+        for each, own in zip(running, precedence[len(groups) :], strict=True)
+    ]
+
+
 def job_of(task: Task) -> str:
     """Its namespace and controller; of a pod without one, whose job is itself, the kind of its work."""
     alone = task.job in ("", task.uid)

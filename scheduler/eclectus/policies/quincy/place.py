@@ -300,7 +300,9 @@ class Quincy(Place):
         if not self.fair_share:
             return [Job()] * len(waiting)
         shares = view.shares(self)
-        held = {job: shares.held(job).get(PODS, 0) for job in waiting}
+        # Those that were ended hold their places until they have gone, but these are given to others already.
+        leave = Counter(job_of(each) for uid in view.evicted if (each := view.placed.task(uid)) is not None)
+        held = {job: shares.held(job).get(PODS, 0) - leave[job] for job in waiting}
         stays = [held[job] - ends[job] for job in waiting]
         demands = [float(held[job] + pods) for job, pods in waiting.items()]
         none, equal = [0.0] * len(demands), [1.0] * len(demands)
