@@ -23,7 +23,7 @@ from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus.policies.order.pools import FairPools
-from eclectus_bench.steps import busy_minute, demo_stream, pool_trees, prices
+from eclectus_bench.steps import busy_minute, demo_stream, flow_rounds, pool_trees, prices
 from eclectus_bench.steps.dag_jobs import GATE, WIDE, DagJobs
 from eclectus_bench.steps.driver import (
     HOSTNAME,
@@ -39,6 +39,7 @@ from eclectus_bench.steps.driver import (
 )
 
 HELD_CLASSES = 20
+ROUNDS = 5  # of Quincy: each is some tenths of a second
 FAST, SLOW = 1.0, 0.01  # tasks a second, as learned: for every task, waiting for a fast node is better
 DRF_NODES_MOST = 1_000
 
@@ -60,6 +61,7 @@ class Course:
     priced: tuple[int, ...]  # nodes
     sets: int  # of constraints, that make their prices
     streamed: int  # pods of the demo's stream
+    rounds: tuple[tuple[int, int, int], ...]  # of Quincy: nodes, jobs and pods
     steps: int
 
 
@@ -77,6 +79,7 @@ FULL = Course(
     priced=(500, 15_000),
     sets=1_000,
     streamed=3_000,
+    rounds=((250, 40, 2_000), (2_500, 100, 2_000), (10_000, 1_000, 2_000)),
     steps=25,
 )
 QUICK = Course(
@@ -93,6 +96,7 @@ QUICK = Course(
     priced=(100,),
     sets=100,
     streamed=50,
+    rounds=((50, 10, 100),),
     steps=5,
 )
 
@@ -176,6 +180,8 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
     for nodes in course.priced:
         yield node_prices, replace(course, priced=(nodes,))
     yield streamed, course
+    for each in course.rounds:
+        yield flow_round, replace(course, rounds=(each,))
     yield longest_step, course
 
 
@@ -364,6 +370,20 @@ def streamed(course: Course) -> list[EngineCost]:
     found = demo_stream.step_milliseconds(course.streamed)
     case = f"the demo's stream at load .9, 30 nodes, {course.streamed:,} pods: all {len(found):,} steps"
     return [EngineCost(case, median(found), min(found), max(found), 0.7)]
+
+
+def flow_round(course: Course) -> list[EngineCost]:
+    """The network of a full round of Quincy is made, and its answer committed; solved in between."""
+    ((nodes, jobs, pods),) = course.rounds
+    found = list(flow_rounds.rounds(nodes, jobs, pods, ROUNDS))
+    case = f"a round of Quincy, {pods:,} pods of {jobs:,} jobs, {nodes:,} nodes, {found[-1].arcs:,} arcs"
+    parts = {"network made": [each.made for each in found], "committed": [each.committed for each in found]}
+    if all(each.solved for each in found):
+        parts["solved by OR-Tools, and read"] = [each.solved for each in found]
+    return [
+        EngineCost(f"{case}: {part}", median(times), min(times), max(times), None)
+        for part, times in parts.items()
+    ]
 
 
 def longest_step(course: Course) -> list[EngineCost]:

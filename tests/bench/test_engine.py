@@ -22,6 +22,7 @@ SMALL = engine.Course(
     priced=(20,),
     sets=30,
     streamed=10,
+    rounds=((20, 4, 12),),
     steps=2,
 )
 

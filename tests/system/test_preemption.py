@@ -37,7 +37,7 @@ def on_the_node(name: str, cpu: str, **spec: Any) -> Any:
     affinity = {
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [required]}}
     }
-    return pod(name, cpu=cpu, work=1000, affinity=affinity, **spec)
+    return pod(name, cpu=cpu, work=1000, affinity=affinity, **{"terminationGracePeriodSeconds": 2, **spec})
 
 
 def crowd(admin: Admin, **spec: Any) -> None:
@@ -82,7 +82,7 @@ def test_a_victim_has_the_condition_disruption_target_and_the_preemptor_a_nomina
     admin: Admin, scheduler: Callable[..., Scheduler]
 ) -> None:
     scheduler(profiles=[PROFILE]).wait_deciding()
-    crowd(admin)
+    crowd(admin, terminationGracePeriodSeconds=30)  # longer than what is looked at meanwhile
     for name in admin.pods():  # a finalizer keeps the object after its containers have ended
         admin.patch(
             f"/api/v1/namespaces/{admin.namespace}/pods/{name}",
