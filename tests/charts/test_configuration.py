@@ -278,7 +278,7 @@ def naming(role, policy):
     return {"profiles": [profile(**profile_with(role, policy["policy"]) | {role: policy})]}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_both_judge_every_pair_of_policies_alike(checks):
     known = Ways().representatives
     for one, other in combinations(known.keys() - {"learn"}, 2):
