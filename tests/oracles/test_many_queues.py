@@ -133,6 +133,7 @@ def _tails(asked: Scenario, from_task: int) -> dict[str, dict[int, float]]:
     return {group: {least: total / samples for least, total in of.items()} for group, of in found.items()}
 
 
+@pytest.mark.slow
 def test_with_speeds_learned_from_a_cold_start_two_choices_come_near_the_law() -> None:
     """A class's first completions are its smallest tasks; a learner that trusts them overloads nodes."""
     learning: list[dict[str, Any]] = place("rosella", learn="rosella", view="sample", compare="sq")

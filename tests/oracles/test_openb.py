@@ -96,6 +96,7 @@ def test_the_pods_are_those_of_the_trace(pods: str) -> None:
 # -- the published figures -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_run_ends_where_the_published_runs_end() -> None:
     asked = filling("gpuspec10", "BestFit")
     held = run(asked, asked.profiles[0], SEEDS[0]).allocation[130]

@@ -86,7 +86,7 @@ def test_one_server_waits_exactly_as_lindleys_recursion_says(size: dict[str, Any
     ("load", "size", "scv", "seeds", "tasks"),
     [
         (0.5, EXP, 1, 12, 2500),
-        (0.7, DET, 0, 12, 2500),
+        pytest.param(0.7, DET, 0, 12, 2500, marks=slow),
         pytest.param(0.8, DET, 0, 16, 9000, marks=slow),
         pytest.param(0.8, EXP, 1, 16, 9000, marks=slow),
         pytest.param(0.8, H10, 10, 16, 12_000, marks=slow),
@@ -155,6 +155,7 @@ def test_tasks_of_batches_wait_for_each_other(load: float, seeds: int) -> None:
     assert agree(f"batches of 10, M/M/1 wait by recursion, load {load}", means, batch_wait(load, 10))
 
 
+@slow
 def test_the_response_of_one_server_is_exponential() -> None:
     asked = scenario(workload=poisson(0.5), measure={"tasks": 5000})
     done = runs(asked, range(1, 9))

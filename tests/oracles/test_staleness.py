@@ -85,6 +85,7 @@ def test_the_full_view_is_better_only_while_it_is_fresh(age: float) -> None:
     assert mean("SED", True, age) < mean("two choices, wait", True, age)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rules_turns_round_with_age() -> None:
     """A short version: JSQ is worse than two choices from an age of .2 on."""
 

@@ -29,7 +29,7 @@ from eclectus_operator.copies import copy_controller
 from eclectus_operator.dag_jobs import job_copies, job_sync, task_pods, tasks
 from eclectus_operator.dag_jobs.dag_controller import DagController
 
-BUDGET = range(1, 41)  # seeds of every test run; `make chaos` goes on from there
+BUDGET = range(1, 25)  # seeds of every test run; `make chaos` goes on from there
 
 
 def story(*actions, seed=1):

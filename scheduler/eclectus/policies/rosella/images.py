@@ -43,6 +43,16 @@ class ReplanWithPulls(Replan):
         versions = _versions(task_class)
         return task_class.kept(_with_pulls, (costs, versions, self._bandwidth), costs, pulls, versions)
 
+    def in_words(self, task_class: TaskClass) -> Iterator[str]:
+        """How long pulls take, and where none is needed; nothing where images do not count."""
+        seconds = pull_seconds(task_class, self._bandwidth)
+        if seconds is None or not len(rows := task_class.waitable_rows):
+            return
+        there, longest = seconds[rows], float(seconds[rows].max())
+        if longest:
+            count = np.count_nonzero(there == 0.0)
+            yield f"{count} of {len(rows)} nodes have its images, others pull them for up to {longest:.3g} s"
+
 
 def _with_pulls(costs: ClassCosts, pulls: Floats, versions: tuple[int, ...]) -> ClassCosts:
     """The service time counts as longer by a factor: what makes a slot dear does so while it pulls, too."""
@@ -71,14 +81,3 @@ def _pull_seconds(task_class: TaskClass, bandwidth: float) -> Floats | None:
         sizes, _ = task_class.cluster.images.sizes(name, capacity)
         missing[sizes == 0] += sizes.max(initial=0)
     return missing / (BYTES * bandwidth) if missing.any() else None
-
-
-def pulls_in_words(task_class: TaskClass, bandwidth: float) -> Iterator[str]:
-    """How long pulls take, and where none is needed; nothing where images do not count."""
-    seconds = pull_seconds(task_class, bandwidth)
-    if seconds is None or not len(rows := task_class.waitable_rows):
-        return
-    there, longest = seconds[rows], float(seconds[rows].max())
-    if longest:
-        count = np.count_nonzero(there == 0.0)
-        yield f"{count} of {len(rows)} nodes have its images, others pull them for up to {longest:.3g} s"

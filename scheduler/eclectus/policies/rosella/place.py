@@ -60,7 +60,6 @@ from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.maths.sampling import draw_marked, draw_rows, draws_proportional
 from eclectus.model.settings import apply_implied
 from eclectus.policies.rosella.costs import DEAD_RATE, KEYS, At, Column, Nodes
-from eclectus.policies.rosella.images import ReplanWithPulls, pulls_in_words
 from eclectus.policies.rosella.locality import DataLevel, DataPrices, data_price, in_words, no_price
 from eclectus.policies.rosella.replan import Replan
 
@@ -210,10 +209,12 @@ class Rosella(Place):
         if self.image_bandwidth is not None:
             self._traits = replace(self._traits, needs=self._traits.needs | {"images"})
         self._price_of = partial(data_price, prices=self._data_prices) if prices_data else no_price
-        self._replan = Replan(self.theta, self.soft_weight, self._price_of)
+        of_replan = self.theta, self.soft_weight, self._price_of
+        self._replan, self._pulls = Replan(*of_replan), None
         if self.image_bandwidth is not None:
-            of_replan = self.theta, self.soft_weight, self._price_of
-            self._replan = ReplanWithPulls(*of_replan, bandwidth=self.image_bandwidth)
+            from eclectus.policies.rosella.images import ReplanWithPulls  # by few, so no start waits for it
+
+            self._replan = self._pulls = ReplanWithPulls(*of_replan, bandwidth=self.image_bandwidth)
         self._key = KEYS[self.compare]
 
     @property
@@ -238,8 +239,8 @@ class Rosella(Place):
         """By how much longer the task counts elsewhere."""
         price = self._price_of(view, task)
         said = [] if price is None else [in_words(price, view.cluster.names, self._data_prices.keys)]
-        if self.image_bandwidth is not None:
-            said += pulls_in_words(view.task_class(task), self.image_bandwidth)
+        if self._pulls is not None:
+            said += self._pulls.in_words(view.task_class(task))
         return "; ".join(said)
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
