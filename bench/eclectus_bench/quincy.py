@@ -1,4 +1,7 @@
-"""`make quincy`: bytes across racks and turnaround by Quincy, delay scheduling and neither, as a page."""
+"""`make quincy`: bytes across racks and turnaround by Quincy, delay scheduling and neither, as a page.
+
+The paper's four policies have a section of their own (`quincy_policies.py`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from statistics import fmean
 from eclectus import __version__
 from eclectus.maths.student import half_width
 from eclectus.sim.base.results import RunResult
+from eclectus_bench import quincy_policies
 from eclectus_bench.profiles import Part, Runs, cell, measure, parser_of, publish
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
@@ -84,8 +88,10 @@ COLUMNS: Mapping[str, tuple[Callable[[RunResult, RunResult], float], int]] = {
 }
 
 
-def page(facts: Facts, by_load: Mapping[float, Runs], cases: Mapping[str, Runs]) -> str:
-    """The whole page."""
+def page(
+    facts: Facts, by_load: Mapping[float, Runs], cases: Mapping[str, Runs], policies: Sequence[str] = ()
+) -> str:
+    """The whole page; `policies`: the lines of the section on the paper's four."""
     named = {f"load {load}": runs for load, runs in by_load.items()}
     lines = [
         INTRODUCTION,
@@ -101,6 +107,7 @@ def page(facts: Facts, by_load: Mapping[float, Runs], cases: Mapping[str, Runs])
         "",
         *_table({f"`{name}`": runs for name, runs in cases.items()}),
         *_against_delay({**named, **{f"`{name}`": runs for name, runs in cases.items()}}),
+        *policies,
     ]
     return "\n".join(lines) + "\n"
 
@@ -173,11 +180,15 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--tasks", type=int, default=2000, help="tasks of a run (default: %(default)s)")
     options = parser.parse_args(arguments)
     seeds, tasks = (2, 200) if options.quick else (options.seeds, options.tasks)
-    with Progress("quincy", expected="a minute" if options.quick else "10 minutes") as progress:
+    fewer = tasks * 3 // 5  # of the four policies: ending running tasks makes rounds dear
+    with Progress("quincy", expected="a minute" if options.quick else "20 minutes") as progress:
         found = measure(SCENARIO, parts_of(seeds, tasks), options.jobs, progress.update)
+        four = quincy_policies.parts_of(seeds, fewer)
+        together, alone = measure(quincy_policies.SCENARIO, four, options.jobs, progress.update)
     by_load = dict(zip(LOADS, found[: len(LOADS)], strict=True))
     cases = dict(zip(CASES, found[len(LOADS) :], strict=True))
-    publish(page(Facts(__version__, seeds, tasks), by_load, cases), FILE, is_short=options.quick)
+    policies = list(quincy_policies.section(together, alone, fewer))
+    publish(page(Facts(__version__, seeds, tasks), by_load, cases, policies), FILE, is_short=options.quick)
     return 0
 
 
