@@ -77,7 +77,7 @@ tenants: venv ## print and write docs/results/tenants.md, what three tenants get
 stragglers: venv ## print and write docs/results/stragglers.md, what copies gain and cost by rule: 30 minutes on two idle cores (STRAGGLERS=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.stragglers $(STRAGGLERS)
 
-quincy: venv ## print and write docs/results/quincy.md, bytes across racks and turnaround by Quincy, delay scheduling and neither: 10 minutes on two idle cores (QUINCY=--quick: 1)
+quincy: venv ## print and write docs/results/quincy.md, bytes across racks and turnaround by Quincy, delay scheduling and neither, and the paper's four policies: 20 minutes on two idle cores (QUINCY=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.quincy $(QUINCY)
 
 together: venv ## print and write docs/results/together.md, what each feature brings alone and beside the others: 10 minutes on two idle cores (TOGETHER=--quick: 1)
