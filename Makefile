@@ -34,7 +34,7 @@ demo-full: venv ## three loads and a baseline, changes of speed with probes, DAG
 compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO=--quick: 3)
 	@$(BIN)/python -m eclectus_e2e demo compare $(DEMO)
 
-test: venv ## the pure tests, then those on a real control plane: 33 minutes (PYTEST="tests/engine -k bind": a part)
+test: venv ## the pure tests, then those on a real control plane: 47 minutes (PYTEST="tests/engine -k bind": a part)
 	@$(BIN)/python -m eclectus_hack test all $(PYTEST)
 
 test-fast: venv ## the pure tests alone, without the long ones: 2 minutes on two idle cores
@@ -77,7 +77,7 @@ tenants: venv ## print and write docs/results/tenants.md, what three tenants get
 stragglers: venv ## print and write docs/results/stragglers.md, what copies gain and cost by rule: 30 minutes on two idle cores (STRAGGLERS=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.stragglers $(STRAGGLERS)
 
-quincy: venv ## print and write docs/results/quincy.md, bytes across racks and turnaround by Quincy, delay scheduling and neither, and the paper's four policies: 20 minutes on two idle cores (QUINCY=--quick: 1)
+quincy: venv ## print and write docs/results/quincy.md, bytes across racks and turnaround by Quincy, delay scheduling and neither, and the paper's four policies: 25 minutes on two idle cores (QUINCY=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.quincy $(QUINCY)
 
 together: venv ## print and write docs/results/together.md, what each feature brings alone and beside the others: 10 minutes on two idle cores (TOGETHER=--quick: 1)

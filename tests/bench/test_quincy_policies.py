@@ -1,4 +1,4 @@
-"""The four policies of Quincy's paper in `make quincy`: each is explained, and slowdowns are of the same jobs."""
+"""The four policies of the paper in `make quincy`: each is explained, slowdowns are of the same jobs."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ SLOW = {
     "make rosella": 12,
     "make report": 30,
     "make rivals": 10,
-    "make quincy": 20,
+    "make quincy": 25,
     "make soak": 35,
     "make stragglers": 17,
     "make tenants": 6,
