@@ -48,7 +48,7 @@ def test_without_a_control_plane_policies_steps_and_the_simulator_are_measured(
         for nodes in course.node_counts
     }
     sizes = engine.QUICK
-    of_sizes = 4 * len(sizes.jobs) + 3 * len(sizes.priced) + 2 * len(sizes.pools)
+    of_sizes = 4 * len(sizes.jobs) + 3 * len(sizes.priced) + 2 * (len(sizes.pools) + len(sizes.rounds))
     assert len(report["engine"]) == 10 + of_sizes
     assert len(report["rules"]) == len(RULES) * len(QUICK.rules.node_counts)
     assert [row["jobs"] for row in report["plans"]] == list(plans.QUICK.jobs)
