@@ -206,16 +206,15 @@ def network(
 
 def _add_groups(arcs: _Arcs, groups: Sequence[Group], first_job: int, first_class: int) -> None:
     """To the unscheduled pods of their jobs, and to their classes."""
-    anywhere = [at for at, group in enumerate(groups) if group.elsewhere is not None]
     of_jobs = [(first_job + group.job, group.pods, group.waits_at) for group in groups]
     of_classes = [
-        (first_class + group.reach, group.pods, group.elsewhere)
-        for group in groups
+        (at, first_class + group.reach, group.pods, group.elsewhere)
+        for at, group in enumerate(groups)
         if group.elsewhere is not None
     ]
     arcs.add(np.arange(len(groups)), *zip(*of_jobs, strict=True))
-    if anywhere:
-        arcs.add(anywhere, *zip(*of_classes, strict=True))
+    if of_classes:
+        arcs.add(*zip(*of_classes, strict=True))
 
 
 def _add_running(
