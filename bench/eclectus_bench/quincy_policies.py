@@ -32,7 +32,8 @@ has lost what it did, and starts anew.
 
 `slowdown` is the mean turnaround of a class over that of the same jobs when they meet no others (at a load
 of {alone}, by `quincy`); `unfairness` the coefficient of variation of the three: 0 if all classes are slowed
-down alike. `ended` are preempted tasks for each 100 tasks. {seeds} runs of {tasks} tasks for each figure."""
+down alike. `ended` are preempted tasks for each 100 tasks. `of none` are ratios to `none` with the same seed.
+{seeds} runs of {tasks} tasks for each figure."""
 
 Read = Callable[[RunResult, RunResult], float | None]
 
@@ -49,10 +50,13 @@ def section(together: Runs, alone: Runs, tasks: int) -> Iterator[str]:
     yield INTRODUCTION.format(alone=ALONE_LOAD, seeds=seeds, tasks=tasks)
     yield "\n| profile | |\n|---|---|"
     yield from (f"| `{name}` | {MEANS[name]} |" for name in together)
-    yield f"\n| profile | {' | '.join(COLUMNS)} |\n|---|{'---:|' * len(COLUMNS)}"
+    heads = [*COLUMNS, *(f"{name} of none" for name in RATIOS)]
+    yield f"\n| profile | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}"
     for name, runs in together.items():
         pairs = list(zip(runs, alone[ALONE], strict=True))
-        cells = (cell([read(*pair) for pair in pairs], places) for read, places in COLUMNS.values())
+        cells = [cell([read(*pair) for pair in pairs], places) for read, places in COLUMNS.values()]
+        of_none = list(zip(runs, together[NONE], strict=True))
+        cells += (cell([read(run) / read(none) for run, none in of_none], 3) for read in RATIOS.values())
         yield f"| `{name}` | {' | '.join(cells)} |"
 
 
@@ -75,9 +79,18 @@ def unfairness(run: RunResult, alone: RunResult) -> float | None:
     return pstdev(known) / fmean(known) if len(known) == len(CLASSES) else None
 
 
+def _across(run: RunResult) -> float:
+    return (run.across_gigabytes or 0.0) / run.tasks
+
+
+def _turnaround(run: RunResult) -> float:
+    return run.jobs.mean
+
+
+RATIOS: Mapping[str, Callable[[RunResult], float]] = {"across": _across, "turnaround": _turnaround}
 COLUMNS: Mapping[str, tuple[Read, int]] = {
-    "across, GB": (lambda run, _: (run.across_gigabytes or 0.0) / run.tasks, 2),
-    "turnaround, s": (lambda run, _: run.jobs.mean, 1),
+    "across, GB": (lambda run, _: _across(run), 2),
+    "turnaround, s": (lambda run, _: _turnaround(run), 1),
     **{f"slowdown, {name}": (slowdown(name), 2) for name in CLASSES},
     "unfairness": (unfairness, 3),
     "ended": (lambda run, _: 100.0 * run.evictions / run.tasks, 1),

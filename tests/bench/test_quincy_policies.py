@@ -63,6 +63,7 @@ def test_a_run_without_jobs_of_a_class_says_nothing_of_it(any_run: RunResult) ->
     assert unfairness(few, alone) is None
     *_, row = section({NONE: [few]}, {ALONE: [alone]}, 60)
     assert "| 2.00 | 2.00 |  |  |" in row
+    assert row.endswith("| 1.000 | 1.000 |")
 
 
 def test_only_profiles_that_preempt_end_tasks() -> None:

@@ -348,8 +348,7 @@ class Nominations:
         """Whether a pod of lower priority is on its way out: evicted, or being deleted for another reason.
 
         For a pool that takes room back, one of any other pool. Of any priority where it was evicted for
-        another pod: of several that are nominated here, whichever has the room that is free first, each has
-        one in the end. Or whether the node is kept free for the pod.
+        another pod and there is room for both once it has gone. Or whether the node is kept free for the pod.
         """
         evicted = self._state.evictions.sent
         if not self._state.view.task_class(task).scalars.feasible[row]:
@@ -359,15 +358,20 @@ class Nominations:
             evicted.get(pod.uid) == task.uid
             or (
                 (pod.deleting or pod.uid in evicted)
-                and (
-                    outranks(task, pod)
-                    or (takes_back and pod.pool != task.pool)
-                    or (pod.uid in evicted and self._fits(task, row, once_gone=True))
-                )
+                and (outranks(task, pod) or (takes_back and pod.pool != task.pool))
             )
             for pod, _ in self._placed.bound_on(row)
         )
-        return is_leaving or self._is_kept(task, row)
+        return is_leaving or self._fits_beside_others(task, row) or self._is_kept(task, row)
+
+    def _fits_beside_others(self, task: Task, row: int) -> bool:
+        """Whether pods were evicted there for others, and when they have gone there is room for this one too.
+
+        Room that is free first is free to any of those that are nominated, whichever pod was evicted for it.
+        """
+        evicted = self._state.evictions.sent
+        is_one_evicted = any(pod.uid in evicted for pod, _ in self._placed.bound_on(row))
+        return is_one_evicted and self._fits(task, row, once_gone=True)
 
     def _is_kept(self, task: Task, row: int) -> bool:
         order = self._order_of(task)

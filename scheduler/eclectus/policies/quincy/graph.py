@@ -150,10 +150,13 @@ class _Arcs:
             taken = np.minimum(left, 1) if step < STEPS_MOST - 1 else left
             self.add(tails, heads, np.maximum(taken, 0), costs + step * rises)
 
-    def problem(self, supplies: Ints) -> FlowProblem:
-        """All of them in the order of their tails, with these supplies."""
+    def problem(self, supplies: Ints, first_node: int) -> FlowProblem:
+        """All of them with these supplies: those of groups, jobs and classes by tail, then those of nodes.
+
+        Of solutions that cost the same the order of arcs says which is found.
+        """
         tails, heads, capacities, costs = map(np.concatenate, zip(*self._pieces, strict=True))
-        at = np.argsort(tails, kind="stable")
+        at = np.argsort(np.minimum(tails, first_node), kind="stable")
         return FlowProblem(tails[at], heads[at], capacities[at], costs[at], supplies)
 
 
@@ -201,7 +204,7 @@ def network(
     supplies[:first_job] = [source.pods for source in sources]
     supplies[first_job:first_class] = [most - pods for (_, most), pods in zip(bounds, of_job, strict=True)]
     supplies[sink] = -supplies.sum()
-    return Network(arcs.problem(supplies), first_node)
+    return Network(arcs.problem(supplies, first_node), first_node)
 
 
 def _add_groups(arcs: _Arcs, groups: Sequence[Group], first_job: int, first_class: int) -> None:

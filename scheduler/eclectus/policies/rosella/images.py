@@ -10,14 +10,14 @@ All pods of a class have the same images, so this is computed once for a class, 
 them. Services never end, so no pull is long beside them: for these it is nothing.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from eclectus.framework import Floats, TaskClass, View
+from eclectus.framework import Floats, Task, TaskClass, View
 from eclectus.maths.replanning import in_steps
 from eclectus.policies.rosella.costs import DEAD_RATE, ClassCosts
+from eclectus.policies.rosella.locality import DataPrice
 from eclectus.policies.rosella.replan import Replan
 
 BYTES = 1e6  # a MB
@@ -26,9 +26,15 @@ BYTES = 1e6  # a MB
 class ReplanWithPulls(Replan):
     """Re-planning in which a node pulls the images that it lacks before it runs a task."""
 
-    def __init__(self, *of_replan: Any, bandwidth: float) -> None:
-        """`of_replan`: as of Replan. `bandwidth` in MB/s."""
-        super().__init__(*of_replan)
+    def __init__(
+        self,
+        theta: float | None,
+        preference_weight: float,
+        price_of: Callable[[View, Task], DataPrice | None],
+        bandwidth: float,
+    ) -> None:
+        """`bandwidth`: at which images are pulled, MB/s; the others as in Replan."""
+        super().__init__(theta, preference_weight, price_of)
         self._bandwidth = bandwidth
 
     def epoch(self, view: View) -> int:
@@ -37,15 +43,15 @@ class ReplanWithPulls(Replan):
 
     def costs(self, view: View, task_class: TaskClass) -> ClassCosts:
         """Those of a class with the pulls."""
-        costs, pulls = super().costs(view, task_class), pull_seconds(task_class, self._bandwidth)
+        costs, version = super().costs(view, task_class), _version(task_class)
+        pulls = self._pull_seconds(task_class, version)
         if pulls is None:
             return costs
-        versions = _versions(task_class)
-        return task_class.kept(_with_pulls, (costs, versions, self._bandwidth), costs, pulls, versions)
+        return task_class.kept(_with_pulls, (costs, version, self._bandwidth), costs, pulls, version)
 
     def in_words(self, task_class: TaskClass) -> Iterator[str]:
         """How long pulls take, and where none is needed; nothing where images do not count."""
-        seconds = pull_seconds(task_class, self._bandwidth)
+        seconds = self._pull_seconds(task_class, _version(task_class))
         if seconds is None or not len(rows := task_class.waitable_rows):
             return
         there, longest = seconds[rows], float(seconds[rows].max())
@@ -53,28 +59,28 @@ class ReplanWithPulls(Replan):
             count = np.count_nonzero(there == 0.0)
             yield f"{count} of {len(rows)} nodes have its images, others pull them for up to {longest:.3g} s"
 
+    def _pull_seconds(self, task_class: TaskClass, version: tuple[int, ...]) -> Floats | None:
+        """By row, shape [capacity]; None if 0 everywhere."""
+        _, *of_images = version
+        if task_class.spec.long_running or not any(of_images):
+            return None
+        return task_class.kept(_pull_seconds, (version, self._bandwidth), task_class, self._bandwidth)
 
-def _with_pulls(costs: ClassCosts, pulls: Floats, versions: tuple[int, ...]) -> ClassCosts:
+
+def _with_pulls(costs: ClassCosts, pulls: Floats, version: tuple[int, ...]) -> ClassCosts:
     """The service time counts as longer by a factor: what makes a slot dear does so while it pulls, too."""
     run = 1.0 / in_steps(np.maximum(costs.speeds.rate, DEAD_RATE))
-    return costs.with_factor(1.0 + pulls / run, versions)
+    return costs.with_factor(1.0 + pulls / run, version)
 
 
-def _versions(task_class: TaskClass) -> tuple[int, ...]:
-    """Others when another node has one of the images of the class, or there are more rows."""
+def _version(task_class: TaskClass) -> tuple[int, ...]:
+    """Another one when another node has one of the images of the class, or there are more rows."""
     cluster = task_class.cluster
     return (cluster.capacity, *map(cluster.images.version, task_class.spec.images))
 
 
-def pull_seconds(task_class: TaskClass, bandwidth: float) -> Floats | None:
-    """By row, shape [capacity]; None if 0 everywhere. `bandwidth` in MB/s."""
-    versions = _versions(task_class)
-    if task_class.spec.long_running or not any(versions[1:]):
-        return None
-    return task_class.kept(_pull_seconds, (versions, bandwidth), task_class, bandwidth)
-
-
 def _pull_seconds(task_class: TaskClass, bandwidth: float) -> Floats | None:
+    """For what a node lacks of the images that other nodes have, at so many MB/s."""
     capacity = task_class.cluster.capacity
     missing = np.zeros(capacity)
     for name in dict.fromkeys(task_class.spec.images):

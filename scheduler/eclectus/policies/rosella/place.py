@@ -214,7 +214,7 @@ class Rosella(Place):
         if self.image_bandwidth is not None:
             from eclectus.policies.rosella.images import ReplanWithPulls  # by few, so no start waits for it
 
-            self._replan = self._pulls = ReplanWithPulls(*of_replan, bandwidth=self.image_bandwidth)
+            self._replan = self._pulls = ReplanWithPulls(*of_replan, self.image_bandwidth)
         self._key = KEYS[self.compare]
 
     @property
