@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replaced
+
 import pytest
 from msgspec.structs import replace
 
@@ -16,6 +18,7 @@ from eclectus_bench.stragglers import (
     MEANS,
     NONE,
     SCENARIO,
+    SETTINGS,
     Facts,
     Measured,
     page,
@@ -58,7 +61,12 @@ def test_the_page_compares_each_run_with_that_of_the_same_seed() -> None:
 def of_all(runs: Runs) -> Measured:
     bound = {"none": [of(run, run.jobs.p99 / 4, 200.0) for run in runs["none"]]}
     by_load = dict.fromkeys(LOADS, runs)
-    return Measured(by_load, by_load, dict.fromkeys(LOADS, bound), dict.fromkeys(BROKEN, runs))
+    bounds, settings, broken = (
+        dict.fromkeys(LOADS, bound),
+        dict.fromkeys(SETTINGS, runs),
+        dict.fromkeys(BROKEN, runs),
+    )
+    return Measured(by_load, by_load, bounds, settings, broken)
 
 
 def learning(any_run: RunResult, p99: float, rate: float, state: NodeState = "live") -> RunResult:
@@ -100,16 +108,37 @@ def test_a_slow_node_that_counts_as_fast_or_as_dead_is_missed() -> None:
 
 
 def test_what_bounds_a_rule_has_the_same_jobs_and_stragglers_only_where_a_copy_would_be_one() -> None:
-    path, parts = shipped_scenarios()[SCENARIO], parts_of(seeds=1, tasks=200, loads_alone=True)
+    path, parts = shipped_scenarios()[SCENARIO], parts_of(seeds=1, tasks=200)
     judged, bound = (load(path, parts[at * len(LOADS)].changes) for at in (1, 2))
     assert bound.plan.tasks_a_second == pytest.approx(judged.plan.tasks_a_second)
     assert bound.stragglers.share == pytest.approx(judged.stragglers.share**2)
 
 
+def test_other_settings_are_runs_of_what_is_judged_beside_its_defaults_with_the_same_seeds() -> None:
+    path, parts = shipped_scenarios()[SCENARIO], parts_of(seeds=2, tasks=200)
+    usual, *others = (
+        load(path, each.changes) for each in (parts[len(LOADS) + 1], *parts[3 * len(LOADS) : -len(BROKEN)])
+    )
+    assert len(others) == len(SETTINGS)
+    for each in others:
+        assert (each.load, each.tasks, each.stragglers) == (usual.load, usual.tasks, usual.stragglers)
+        assert [old.name for old, new in zip(usual.profiles, each.profiles, strict=True) if old != new] == [
+            "late"
+        ]
+    plain = scenario()
+    any_run = run(plain, plain.profiles[0], 1)
+    late = [of(any_run, 80.0, 190.0), of(any_run, 50.0, 190.0), of(any_run, 1.0, 1.0)]
+    faster = {"late": [of(any_run, 40.0, 171.0), of(any_run, 25.0, 171.0)]}
+    found = replaced(of_all({"none": late, "late": late}), settings=dict.fromkeys(SETTINGS, faster))
+    lines = page(Facts("1.0", 2, 20), found).splitlines()
+    row = next(each for each in lines if each.startswith("| `poolShare: 0.2, jobShare: 1` |"))
+    assert row.endswith("| 0.50 ±0.00 | 1.00 ±0.00 | 0.900 ±0.000 | 0.0 ±0.0 | 5.8 ±0.0 | 75 ±0 |")
+
+
 def test_stragglers_are_measured() -> None:
-    parts = parts_of(seeds=1, tasks=200, loads_alone=True)
-    assert len(parts) == 3 * len(LOADS)
-    runs, judged, bound = measure(SCENARIO, parts[:: len(LOADS)], jobs=1, say=str)
+    parts = parts_of(seeds=1, tasks=200)
+    assert len(parts) == 3 * len(LOADS) + len(SETTINGS) + len(BROKEN)
+    runs, judged, bound = measure(SCENARIO, parts[: 3 * len(LOADS) : len(LOADS)], jobs=1, say=str)
     assert (list(judged), list(bound)) == ([NONE, "late"], [NONE])
     plain, late = (runs[name][0].copies for name in (NONE, "late"))
     assert plain is not None
