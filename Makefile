@@ -68,7 +68,7 @@ bench: venv ## cost of a decision and of a simulated task, eleven workloads besi
 rosella: venv ## print and write docs/results/rosella.md, Rosella's paper beside Sparrow, and its two laws: 10 minutes on two idle cores (ROSELLA=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.rosella.report $(ROSELLA)
 
-phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy: 42 minutes on two idle cores (PHOENIX=--quick: 1)
+phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy: 25 minutes on two idle cores (PHOENIX=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.phoenix.report $(PHOENIX)
 
 tenants: venv ## print and write docs/results/tenants.md, what three tenants get by profile: 4 minutes on two idle cores (TENANTS=--quick: 1)

@@ -60,7 +60,7 @@ SLOW = {
     "make differential": 35,
     "make e2e-upstream": 5,
     "make held-out": 12,
-    "make phoenix": 30,
+    "make phoenix": 25,
     "make pressure": 65,
     "make rosella": 12,
     "make report": 30,
