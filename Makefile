@@ -40,10 +40,10 @@ test: venv ## the pure tests, then those on a real control plane: 47 minutes (PY
 test-fast: venv ## the pure tests alone, without the long ones: 2 minutes on two idle cores
 	@$(BIN)/python -m eclectus_hack test fast $(PYTEST)
 
-test-slow: venv ## the long tests and oracles, 55 minutes; then every long command that a page names, 3 hours
+test-slow: venv ## the long tests and oracles, 95 minutes; then every long command that a page names, 13 hours
 	@$(BIN)/python -m eclectus_hack test slow $(PYTEST)
 
-oracles: venv ## the simulator against closed forms and laws, with a table: 20 minutes on two idle cores
+oracles: venv ## the simulator against closed forms and laws, with a table: 50 minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
 
 held-out: venv ## README's ratios with their intervals, and where nodes differ little or change, on ten held-out streams: 12 minutes on two idle cores (HELD_OUT=--quick: 2; HELD_OUT=--preferences: what softWeight does; HELD_OUT=--grid: by sizes, load and speeds)

@@ -46,10 +46,10 @@ FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 2)
 PURE = Stage("pure", "not live and not slow", BY_TEST, 22)
 CONTROL_PLANE = Stage("control plane", "live and not alone and not slow", BY_FILE, 16, is_live=True)
 ALONE = Stage("alone", "live and alone and not slow", ("--durations=10",), 8, is_live=True)
-SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 25)
+SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 55)
 LONG_CONTROL_PLANE = Stage("long control plane", "live and slow and not alone", BY_FILE, 10, is_live=True)
 LONG_LIVE = Stage("long live", "live and alone and slow", (), 30, is_live=True)
-COMMANDS = Stage("commands of pages", "slow and alone and not live", (), 180)
+COMMANDS = Stage("commands of pages", "slow and alone and not live", (), 780)
 
 COURSES = {
     "fast": (FAST,),

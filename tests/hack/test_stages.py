@@ -2,10 +2,12 @@
 
 import pytest
 
+from command_table import SLOW
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_hack import stages
 from eclectus_hack.stages import (
     ALONE,
+    COMMANDS,
     CONTROL_PLANE,
     COURSES,
     FAST,
@@ -44,6 +46,10 @@ def test_every_test_is_in_exactly_one_stage_of_all_and_slow():
     for live, slow, alone in marks:
         values = {"live": bool(live), "slow": bool(slow), "alone": bool(alone)}
         assert [eval(each, {}, values) for each in chosen].count(True) == 1  # noqa: S307
+
+
+def test_the_commands_of_pages_take_as_long_as_all_of_them():
+    assert sum(SLOW.values()) == pytest.approx(COMMANDS.minutes, rel=0.05)
 
 
 def test_the_fast_course_is_a_part_of_all():

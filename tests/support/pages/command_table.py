@@ -47,7 +47,7 @@ SLOW = {
     "eclectus simulate two-speeds --seeds 10 --jobs 4 --plot two-speeds.html --json two-speeds.json": 5,
     "eclectus simulate two-speeds --set workload.poisson.load=0.9"
     " --set profiles.two-choices.place.compare=wait": 5,
-    "make bench": 60,
+    "make bench": 90,
     "make bench BENCH='--only simulator --tasks 100000'": 3,
     "make bench BENCH=--quick": 6,
     "make carbyne": 80,
