@@ -40,7 +40,7 @@ MEANS = {
 }
 # Other settings of what is judged, at the load at which its aim is the closest.
 SETTINGS_AT = 0.8
-SETTINGS = (
+SETTINGS: Sequence[tuple[str, ...]] = (
     ("judgedAfter=15s",),
     ("judgedAfter=30s",),
     ("slowShare=0.5",),
