@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
@@ -93,6 +94,23 @@ def test_the_life_of_a_plain_pod_is_bounded() -> None:
 
 def test_the_life_of_a_replica_costs_little_more() -> None:
     assert life_of(replica) < OVER_PLAIN_MOST * life_of(plain)
+
+
+def test_what_other_tests_left_to_be_collected_is_not_counted() -> None:
+    def call() -> object:
+        return [[] for _ in range(10_000)]
+
+    alone = operations(call)
+    gc.callbacks.append(_takes_time)
+    try:
+        assert operations(call) == alone
+    finally:
+        gc.callbacks.remove(_takes_time)
+    assert gc.isenabled()
+
+
+def _takes_time(_phase: str, _info: object) -> None:
+    sum(range(9))
 
 
 def test_a_step_without_news_in_which_nothing_waits_asks_nobody() -> None:
