@@ -74,7 +74,7 @@ phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy:
 tenants: venv ## print and write docs/results/tenants.md, what three tenants get by profile: 4 minutes on two idle cores (TENANTS=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.tenants $(TENANTS)
 
-stragglers: venv ## print and write docs/results/stragglers.md, what copies gain and cost by rule: 35 minutes on two idle cores (STRAGGLERS=--quick: 1)
+stragglers: venv ## print and write docs/results/stragglers.md, what copies gain and cost by rule: 45 minutes on two idle cores (STRAGGLERS=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.stragglers $(STRAGGLERS)
 
 quincy: venv ## print and write docs/results/quincy.md, bytes across racks and turnaround by Quincy, delay scheduling and neither, and the paper's four policies: 25 minutes on two idle cores (QUINCY=--quick: 1)

@@ -290,7 +290,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--tasks", type=int, default=1000, help="tasks of a run (default: %(default)s)")
     options = parser.parse_args(arguments)
     seeds, tasks = (2, 200) if options.quick else (options.seeds, options.tasks)
-    with Progress("stragglers", expected="a minute" if options.quick else "35 minutes") as progress:
+    with Progress("stragglers", expected="a minute" if options.quick else "45 minutes") as progress:
         found = iter(measure(SCENARIO, parts_of(seeds, tasks), options.jobs, progress.update))
     by_load, judged, bounds = ({load: next(found) for load in LOADS} for _ in range(3))
     settings = {each: next(found) for each in SETTINGS}

@@ -67,7 +67,7 @@ SLOW = {
     "make rivals": 10,
     "make quincy": 25,
     "make soak": 35,
-    "make stragglers": 35,
+    "make stragglers": 45,
     "make tenants": 6,
     "make together": 12,
     "make versions": 30,
