@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from page_commands import blocks_of, pages
+from page_figures import Figure
 
 SIMULATION = "eclectus simulate "
 FIGURE = re.compile(r"\d*\.?\d+ ±\d*\.?\d+")
@@ -18,9 +19,9 @@ class QuotedTables:
     figures: tuple[str, ...]
 
     def missing_from(self, printed: str) -> list[str]:
-        """The figures that none of the commands has printed."""
-        known = set(FIGURE.findall(printed))
-        return [each for each in self.figures if each not in known]
+        """The figures that none of the commands has printed, with these digits or more."""
+        known = [_figure(found) for found in FIGURE.findall(printed)]
+        return [each for each in self.figures if not _figure(each).is_in(known)]
 
 
 def quoted_tables() -> Iterator[QuotedTables]:
@@ -39,6 +40,11 @@ def of_page(text: str) -> Iterator[QuotedTables]:
         figures = tuple(_figures(lines[block[-1][0] : until - 1]))
         if figures and all(each.startswith(SIMULATION) for each in commands):
             yield QuotedTables(commands, figures)
+
+
+def _figure(text: str) -> Figure:
+    mean, half = text.split(" ±")
+    return Figure(text, (mean, half, None, None))
 
 
 def _figures(lines: list[str]) -> Iterator[str]:
