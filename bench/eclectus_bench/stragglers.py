@@ -184,8 +184,9 @@ def _settings(facts: Facts, measured: Measured) -> Iterator[str]:
     yield f"\n| setting | {' | '.join(COLUMNS)} |\n|---|{'---:|' * len(COLUMNS)}"
     usual = measured.judged[SETTINGS_AT][JUDGED]
     for setting, runs in measured.settings.items():
-        name = ", ".join(each.replace("=", ": ") for each in setting)
-        cells = (_cell(read, runs[JUDGED], usual, places) for read, places in COLUMNS.values())
+        name, mine = ", ".join(each.replace("=", ": ") for each in setting), runs[JUDGED]
+        # Of the first seeds: what is judged has more runs.
+        cells = (_cell(read, mine, usual[: len(mine)], places) for read, places in COLUMNS.values())
         yield f"| `{name}` | {' | '.join(cells)} |"
 
 
@@ -260,8 +261,7 @@ def _cell(
     none: Sequence[RunResult],
     places: int,
 ) -> str:
-    """Of runs beside as many of the others' that have the same seeds."""
-    return cell([read(run, other) for run, other in zip(runs, none[: len(runs)], strict=True)], places)
+    return cell([read(run, other) for run, other in zip(runs, none, strict=True)], places)
 
 
 def parts_of(seeds: int, tasks: int) -> list[Part]:

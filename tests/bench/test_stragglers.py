@@ -125,6 +125,9 @@ def test_other_settings_are_runs_of_what_is_judged_beside_its_defaults_with_the_
         assert [old.name for old, new in zip(usual.profiles, each.profiles, strict=True) if old != new] == [
             "late"
         ]
+
+
+def test_other_settings_are_compared_with_the_defaults_run_by_run() -> None:
     plain = scenario()
     any_run = run(plain, plain.profiles[0], 1)
     late = [of(any_run, 80.0, 190.0), of(any_run, 50.0, 190.0), of(any_run, 1.0, 1.0)]

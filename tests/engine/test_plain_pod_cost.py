@@ -101,15 +101,15 @@ def test_what_other_tests_left_to_be_collected_is_not_counted() -> None:
         return [[] for _ in range(10_000)]
 
     alone = operations(call)
-    gc.callbacks.append(_takes_time)
+    gc.callbacks.append(_on_collection)
     try:
         assert operations(call) == alone
     finally:
-        gc.callbacks.remove(_takes_time)
+        gc.callbacks.remove(_on_collection)
     assert gc.isenabled()
 
 
-def _takes_time(_phase: str, _info: object) -> None:
+def _on_collection(_phase: str, _info: object) -> None:
     sum(range(9))
 
 

@@ -48,7 +48,7 @@ def test_every_test_is_in_exactly_one_stage_of_all_and_slow():
         assert [eval(each, {}, values) for each in chosen].count(True) == 1  # noqa: S307
 
 
-def test_the_commands_of_pages_take_as_long_as_all_of_them():
+def test_the_stage_of_commands_says_the_sum_of_their_minutes():
     assert sum(SLOW.values()) == pytest.approx(COMMANDS.minutes, rel=0.05)
 
 

@@ -8,7 +8,7 @@ from page_commands import blocks_of, pages
 from page_figures import Figure
 
 SIMULATION = "eclectus simulate "
-FIGURE = re.compile(r"\d*\.?\d+ ±\d*\.?\d+")
+WITH_INTERVAL = re.compile(r"\d*\.?\d+ ±\d*\.?\d+")
 
 
 @dataclass(frozen=True)
@@ -19,19 +19,19 @@ class QuotedTables:
     figures: tuple[str, ...]
 
     def missing_from(self, printed: str) -> list[str]:
-        """The figures that none of the commands has printed, with these digits or more."""
-        known = [_figure(found) for found in FIGURE.findall(printed)]
+        """List the figures that are not in what the commands printed, rounded to the digits of the page."""
+        known = [_figure(found) for found in WITH_INTERVAL.findall(printed)]
         return [each for each in self.figures if not _figure(each).is_in(known)]
 
 
 def quoted_tables() -> Iterator[QuotedTables]:
-    """Those of all pages."""
+    """Find them on all pages."""
     for text in pages().values():
         yield from of_page(text)
 
 
 def of_page(text: str) -> Iterator[QuotedTables]:
-    """Up to the next heading or code block a table belongs to the commands above it."""
+    """Find the tables between a code block of simulations and the next heading or code block."""
     lines = text.splitlines()
     blocks = list(blocks_of(text))
     starts = [block[0][0] for block in blocks] + [len(lines) + 1]
@@ -52,4 +52,4 @@ def _figures(lines: list[str]) -> Iterator[str]:
         if line.startswith("#"):
             return
         if line.startswith("|"):
-            yield from FIGURE.findall(line)
+            yield from WITH_INTERVAL.findall(line)
