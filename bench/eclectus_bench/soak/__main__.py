@@ -46,8 +46,8 @@ def main(arguments: Sequence[str]) -> int:
 def _course(sizes: Sizes) -> str:
     return (
         f"{sizes.minutes:g} minutes: {sizes.nodes:,} nodes with {sizes.pods:,} pods, {sizes.rate:g} pods/s "
-        f"that arrive and run for {sizes.life_seconds:g} s; from minute {sizes.pending_from / 60:.1f} "
-        f"{sizes.pending:,} pods of {sizes.shapes:,} shapes that find no room"
+        f"that arrive and run for {sizes.life_seconds:g} s; from minute {sizes.pending_from / 60:.1f}, once "
+        f"a probe has ended, {sizes.pending:,} pods of {sizes.shapes:,} shapes that find no room"
         + "".join(
             f"; a tenant attacks from minute {each.attack[0] / 60:.1f} to {each.attack[1] / 60:.1f}"
             f"{'' if each.served else ', with pods that nobody serves'}"

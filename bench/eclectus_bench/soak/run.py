@@ -41,6 +41,7 @@ NODE_PROBE = "soak"
 QUOTA = "eclectus-operator-probes"  # the chart's
 # How logs of the scheduler and of the operator begin a line of an error.
 ERROR_LINE = re.compile(r"\S+ (ERROR|CRITICAL) |\[[^\]]*\] .{20} \[(ERROR|CRITICAL)\b|Traceback ")
+NOT_PROBED = "no probe has ended, so the pods that find no room were not created"
 SERVED_SECONDS, POLL_SECONDS = 60.0, 0.2
 TOO_MANY_REQUESTS = 429
 HEAD = "minute   scheduler    operator  API server  longest step  renewals    bound"
@@ -136,7 +137,7 @@ async def _soak(running: _Running, load: Load, api: Api, sizes: Sizes, say: Prin
     work: list[Coroutine[Any, Any, None]] = [
         running.traffic.run(),
         running.renewals.follow(api),
-        _create_pending(load, sizes),
+        _create_pending(load, sizes, running.traffic.probed),
     ]
     if sizes.attackers:
         work.append(attack.attack(load, sizes))
@@ -153,8 +154,9 @@ async def _soak(running: _Running, load: Load, api: Api, sizes: Sizes, say: Prin
     return replace(soak, sent=[each - began for each in running.traffic.sent])
 
 
-async def _create_pending(load: Load, sizes: Sizes) -> None:
+async def _create_pending(load: Load, sizes: Sizes, probed: asyncio.Event) -> None:
     await asyncio.sleep(sizes.pending_from)
+    await probed.wait()  # a slow operator has not begun by then
     await load.create_pods(PENDING, (objects.pending(index, sizes) for index in range(sizes.pending)))
 
 
@@ -229,6 +231,7 @@ async def _result(running: _Running, api: Api, sizes: Sizes, readings: list[Read
         unbound=[now - sent_at for sent_at in traffic.waiting.values()],
         probes={"succeeded": probes.succeeded, "failed": probes.failed},
         errors=[
+            *([] if traffic.probed.is_set() else [NOT_PROBED]),
             *(f"{name}: {count}" for name, count in after.defects().items()),
             *(f"request of the bench: {each}" for each in traffic.problems),
             *(f"log of {name}: {line}" for name, log in logs.items() for line in _error_lines(log)),

@@ -74,7 +74,7 @@ class Sizes:
 
     @property
     def pending_from(self) -> float:
-        """Seconds into the soak at which the pods that find no room are created.
+        """Seconds into the soak before which no pod that finds no room is created.
 
         Before, the operator probes: while pods wait for room it starts no probe.
         """

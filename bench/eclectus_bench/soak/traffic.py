@@ -28,7 +28,8 @@ class Traffic:
     """The arriving pods and the kubelets.
 
     `waits`: seconds from sending a pod until its bind was seen; `sent`: when these were sent, and
-    `waiting`: when others were, by name, in seconds of `time.monotonic`; `problems`: requests that failed.
+    `waiting`: when others were, by name, in seconds of `time.monotonic`; `problems`: requests that failed;
+    `probed`: whether a probe has ended.
     """
 
     def __init__(self, api: Api, sizes: Sizes) -> None:
@@ -38,6 +39,7 @@ class Traffic:
         self.sent: list[float] = []
         self.waiting: dict[str, float] = {}
         self.problems: list[str] = []
+        self.probed = asyncio.Event()
 
     async def run(self) -> None:
         """Create pods, and report as kubelets, until cancelled."""
@@ -91,7 +93,9 @@ class Traffic:
             pod, ADDRESSES, started=started, finished=started + seconds, restarts=0, exit_code=0
         )
         await self._send("PATCH", f"{path}/status", ended, STRATEGIC)
-        if not is_probe:  # those the operator deletes
+        if is_probe:  # the operator deletes it
+            self.probed.set()
+        else:
             await self._send("DELETE", path, DELETE_NOW)
 
     async def _send(self, method: str, path: str, body: Any, kind: str = "application/json") -> None:
