@@ -225,10 +225,10 @@ def test_by_its_rights_no_account_of_the_chart_passes_for_the_other():
     """That is how the policy knows the accounts of further releases."""
     lead = Permission("coordination.k8s.io", "leases", "update", PROBES.lease, "kube-system")
     bind = Permission("", "pods/binding", "create")
-    operator = granted(of_operator(CI))
-    scheduler = granted(each for each in render(CI) if each not in of_operator(CI))
-    assert {lead, bind} & operator == {lead}
-    assert {lead, bind} & scheduler == {bind}
+    of_it = of_operator(CI)
+    others = [each for each in render(CI) if each not in of_it]
+    assert {lead, bind} & granted(of_it) == {lead}
+    assert {lead, bind} & granted(others) == {bind}
 
 
 def test_the_roles_for_users_let_them_create_dag_jobs_where_they_may_create_pods():

@@ -233,7 +233,7 @@ PODS = st.lists(
 LEAST = st.tuples(*[st.sampled_from([0, 1, 2])] * 3)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(PODS, PODS, LEAST, LEAST)
 def test_no_claim_breaks_a_minimum_of_a_kind_and_all_end(
     first: list[tuple[str, str, float]],

@@ -360,7 +360,7 @@ def test_controllers_that_create_victims_again_do_not_keep_it_going() -> None:
 GANGS = st.lists(st.tuples(st.integers(1, 5), st.sampled_from([0.5, 1.0, 2.0, 3.0])), min_size=1, max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(GANGS, st.integers(0, 6), st.integers(0, 6), st.integers(0, 7), st.booleans())
 def test_pods_go_only_for_gangs_that_start(
     drawn: list[tuple[int, float]], least: int, kept: int, allowed: int, is_pair: bool

@@ -241,14 +241,16 @@ def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
 FEW: dict[str, list[str]] = {
     "gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"],
     "figure2": [],
-    "ablations": ["measure.tasks=100", "measure.horizon=null"],
+    "ablations": ["measure.tasks=60", "measure.horizon=null"],
+    "openb": ["measure.tasks=60", "measure.horizon=null"],
+    "quincy-running": ["measure.tasks=40", "measure.horizon=null"],
 }
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", shipped_scenarios())
 def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> None:
-    few = FEW.get(name, ["measure.tasks=150", "measure.horizon=null"])
+    few = FEW.get(name, ["measure.tasks=100", "measure.horizon=null"])
     small = [word for change in few for word in ("--set", change)]
     page = tmp_path / "page.html"
     assert "±" in invoke("simulate", name, "--seeds", 2, *small, "--plot", page).output
