@@ -71,9 +71,16 @@ def test_on_a_control_plane_both_schedulers_are_compared(output: Path) -> None:
         pytest.skip("the bench builds its control plane itself")
     report = quick(output, "--only", "match")
     assert report["decisions"]["costs"] == []
-    assert {run["pods"] for run in report["drains"]} == {QUICK.match.pods}
-    assert len(report["drains"]) == 3, "the one that decides nothing among them"
-    assert len(report["streams"]) == 2
+    assert [run["scheduler"] for run in report["drains"]] == ["kube-scheduler", "eclectus", "ceiling"]
+    for run in report["drains"]:
+        assert run["events"] == run["pods"] == QUICK.match.pods
+        assert run["reported_per_second"] <= run["pods_per_second"]
+        assert run["scheduler_cpu_ms_from_start"] >= run["scheduler_cpu_ms"] > 0
+    kube, ours = report["streams"]
+    assert kube["pods"] == ours["pods"] > 0, "the same stream for both"
+    assert 0 < ours["p50_seconds"] <= ours["p99_seconds"]
+    assert not (output / "cluster").exists()
+    assert (output / "logs" / "eclectus.log").exists()
     assert all(row["kube_scheduler"] > 0 < row["eclectus"] for row in report["comparisons"])
 
 

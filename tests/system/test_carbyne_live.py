@@ -142,6 +142,7 @@ def units(*of_jobs: float) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_under_strict_fair_shares_both_jobs_take_twice_as_long_as_they_need(
     cluster: Environment, admin: Admin
 ) -> None:
@@ -154,6 +155,7 @@ def test_under_carbyne_the_second_job_ends_first_and_the_first_is_not_delayed(
     assert run(cluster, admin, CARBYNE) == units(2.1, 1.0)
 
 
+@pytest.mark.slow
 def test_work_conserving_fair_shares_delay_one_of_the_jobs(cluster: Environment, admin: Admin) -> None:
     found = run(cluster, admin, FAIR)
     assert found in (units(1.1, 2.0), units(2.1, 1.5), units(2.1, 1.0)), "which one gets a gap is a tie"

@@ -45,7 +45,10 @@ def kind(body: Any, name: str) -> Any:
 @pytest.mark.parametrize(
     "engine",
     [
-        {"profiles": [{"schedulerName": "eclectus", "place": {"policy": "least-allocated"}}]},
+        pytest.param(
+            {"profiles": [{"schedulerName": "eclectus", "place": {"policy": "least-allocated"}}]},
+            marks=pytest.mark.slow,
+        ),
         {
             "profiles": [{"schedulerName": "eclectus", "place": {"policy": "uniform", "queue": "lines"}}],
             "seed": 7,
