@@ -124,7 +124,7 @@ lock: venv ## resolve the newest allowed versions into requirements/
 	$(COMPILE) pyproject.toml --extra live --extra cli --extra load --extra otel --extra operator --group dev --upgrade -o requirements/dev.lock
 	$(COMPILE) pyproject.toml --extra live --extra load --extra otel -c requirements/dev.lock -o requirements/live.lock
 	$(COMPILE) pyproject.toml --extra cli --no-emit-package numpy -c requirements/dev.lock -o requirements/cli.lock
-	$(COMPILE) pyproject.toml --extra operator -c requirements/dev.lock -o requirements/operator.lock
+	$(COMPILE) pyproject.toml --extra operator --no-emit-package numpy -c requirements/dev.lock -o requirements/operator.lock
 	echo hatchling | $(COMPILE) - -c requirements/dev.lock -o requirements/build.lock
 	echo 'ortools>=9.15,<9.16' | $(COMPILE) - --no-deps -o requirements/flow.lock # as the extra `flow`
 	echo pip-audit | $(COMPILE) - --upgrade -o requirements/audit.lock

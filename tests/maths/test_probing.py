@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from eclectus.maths.load import draw_cell, gap_seconds, probe_rate
+from eclectus.maths.probing import draw_target, gap_seconds, probe_rate
 
 
 @pytest.mark.parametrize(
@@ -33,15 +33,15 @@ def test_at_rate_0_no_probe_is_sent() -> None:
 
 
 def test_nodes_are_drawn_uniformly_and_workloads_by_their_share() -> None:
-    rng, rows = Random(3), np.array([2, 5, 7])
-    drawn = [draw_cell(rng, rows, np.array([3.0, 0.0, 1.0])) for _ in range(12_000)]
-    nodes, work = (Counter(part) for part in zip(*drawn, strict=True))  # type: ignore[misc]
-    assert set(nodes) == {2, 5, 7}
-    assert min(nodes.values()) / max(nodes.values()) > 0.92
+    rng, nodes = Random(3), [2, 5, 7]
+    drawn = [draw_target(rng, nodes, [3.0, 0.0, 1.0]) for _ in range(12_000)]
+    names, work = (Counter(part) for part in zip(*drawn, strict=True))  # type: ignore[misc]
+    assert set(names) == {2, 5, 7}
+    assert min(names.values()) / max(names.values()) > 0.92
     assert set(work) == {0, 2}
     assert work[0] / 12_000 == pytest.approx(0.75, abs=0.02)
 
 
-@pytest.mark.parametrize(("rows", "shares"), [([], [1.0]), ([1], []), ([1], [0.0, 0.0])])
-def test_without_a_node_or_recent_tasks_there_is_no_probe(rows: list[int], shares: list[float]) -> None:
-    assert draw_cell(Random(4), np.array(rows, dtype=np.intp), np.array(shares)) is None
+@pytest.mark.parametrize(("nodes", "shares"), [([], [1.0]), ([1], []), ([1], [0.0, 0.0])])
+def test_without_a_node_or_recent_tasks_there_is_no_probe(nodes: list[int], shares: list[float]) -> None:
+    assert draw_target(Random(4), nodes, shares) is None

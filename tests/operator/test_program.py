@@ -3,6 +3,7 @@
 import asyncio
 import getpass
 import json
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -46,6 +47,18 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, kind):
     assert not thread.is_alive()
     assert set(troubles) == {""}
     assert " ended: " not in caplog.text
+
+
+def test_all_of_it_is_imported_without_numpy_which_its_image_lacks():
+    code = """
+import pkgutil, importlib, sys
+sys.modules["numpy"] = None
+import eclectus_operator
+for each in pkgutil.walk_packages(eclectus_operator.__path__, "eclectus_operator."):
+    print(importlib.import_module(each.name).__name__)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "eclectus_operator.node_probes.dispatch" in run.stdout.split()
 
 
 def test_what_is_not_switched_on_is_not_watched():

@@ -1,6 +1,6 @@
 """When the next run of a NodeProbe is due, and on which node.
 
-Rosella's benchmark dispatcher, by the formulas of `eclectus.maths.load`: runs form
+Rosella's benchmark dispatcher, by the formulas of `eclectus.maths.probing`: runs form
 a Poisson process, each on a node drawn uniformly. A run that finds its node or the cluster busy is dropped,
 not postponed: the next one is due soon enough.
 
@@ -11,12 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eclectus.api.node_probe import Load, NodeProbe, ProbeClass
 from eclectus.api.node_profile import NodeProfile
-from eclectus.maths.load import draw_cell, gap_seconds, probe_rate
+from eclectus.maths.probing import draw_target, gap_seconds, probe_rate
 from eclectus.model.objects import kind_of
 from eclectus_operator.node_probes.probe_pods import Original
 
@@ -75,8 +72,8 @@ def due(old: Due | None, rate_now: float, now: float, rng: Random) -> Due | None
 
 def draw(probe: NodeProbe, names: Sequence[str], now: float, rng: Random) -> Target | None:
     """A node, uniformly, and a class in proportion to its share of the arriving work; None without nodes."""
-    drawn = draw_cell(rng, np.arange(len(names)), _shares(probe, now))
-    return None if drawn is None else Target(names[drawn[0]], probe.spec.classes[drawn[1]])
+    drawn = draw_target(rng, names, _shares(probe, now))
+    return None if drawn is None else Target(drawn[0], probe.spec.classes[drawn[1]])
 
 
 def is_resting(profile: NodeProfile, interval: float, now: float) -> bool:
@@ -85,7 +82,7 @@ def is_resting(profile: NodeProfile, interval: float, now: float) -> bool:
     return last is not None and last.begun_time is not None and now - last.begun_time.timestamp() < interval
 
 
-def _shares(probe: NodeProbe, now: float) -> NDArray[np.float64]:
+def _shares(probe: NodeProbe, now: float) -> list[float]:
     """The share of each class in the arriving work; a class without one counts as the mean of the others.
 
     A class of the same name in several namespaces counts with all of them.
@@ -96,9 +93,9 @@ def _shares(probe: NodeProbe, now: float) -> NDArray[np.float64]:
         if (name := kind_of(each.name)) in names:
             known[name] = known.get(name, 0.0) + each.share
     if sum(known.values()) == 0:
-        return np.ones(len(names))
+        return [1.0] * len(names)
     mean = sum(known.values()) / len(known)
-    return np.array([known.get(name, mean) for name in names])
+    return [known.get(name, mean) for name in names]
 
 
 def _fresh_load(probe: NodeProbe, now: float) -> Load | None:

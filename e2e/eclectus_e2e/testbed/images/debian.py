@@ -49,7 +49,8 @@ def compile_inside(root: Path, folder: str) -> None:
 
     With unchecked hashes, because every file in a layer has the modification time 0.
     """
-    command = f"/usr/bin/python3 -m compileall -q -f --invalidation-mode unchecked-hash {folder}"
+    # -E: PYTHONPYCACHEPREFIX of this machine would put the byte code elsewhere.
+    command = f"/usr/bin/python3 -E -m compileall -q -f --invalidation-mode unchecked-hash {folder}"
     run_inside(root, *command.split())
 
 

@@ -1,4 +1,4 @@
-"""Benchmark probes: the simulation of the operator's NodeProbes, with the same formulas (`maths/load.py`).
+"""Benchmark probes: the simulation of the operator's NodeProbes, with the same formulas (`maths/probing.py`).
 
 As in Rosella (Q. Wu, Z. Liu, "Rosella: A Self-Driving Distributed Scheduler for Heterogeneous Clusters",
 2020) probes are a Poisson stream whose rate depends on the load reported by the learner. Each goes to a
@@ -21,11 +21,9 @@ from math import inf
 from random import Random
 from typing import Any, Literal
 
-import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from eclectus.maths.load import draw_cell, gap_seconds, probe_rate
+from eclectus.maths.probing import draw_target, gap_seconds, probe_rate
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, TaskGone, TaskSeen
 from eclectus.model.learned import LearnedLoad
@@ -147,20 +145,20 @@ class ProbeStream:
         if self._rng.random() * self._settings.per_hour / HOUR >= rate:
             return
         candidates = [name for name in self._machines if self._may_be_probed(name, now)]
-        cell = draw_cell(self._rng, np.arange(len(candidates)), shares)
-        if cell is not None and len(self._running) < self._settings.running:
-            self._send(self._machines[candidates[cell[0]]], self._classes[cell[1]], now)
+        drawn = draw_target(self._rng, candidates, shares)
+        if drawn is not None and len(self._running) < self._settings.running:
+            self._send(self._machines[drawn[0]], self._classes[drawn[1]], now)
 
-    def _rate_and_shares(self, now: float) -> tuple[float, NDArray[np.float64]]:
+    def _rate_and_shares(self, now: float) -> tuple[float, list[float]]:
         """Probes per second, and the share of each class; equal shares while none is known."""
         least, most = self._settings.least_per_hour / HOUR, self._settings.per_hour / HOUR
         load = self._learned_load(now)
         if load is None:
-            return least, np.ones(len(self._classes))
+            return least, [1.0] * len(self._classes)
         recent = dict(load.shares)
-        shares = np.array([recent.get(name, 0.0) for name in self._classes])
+        shares = [recent.get(name, 0.0) for name in self._classes]
         rate = probe_rate(load.capacity, load.arrivals, self._settings.spare_share, least, most)
-        return rate, shares if shares.any() else np.ones(len(shares))
+        return rate, shares if any(shares) else [1.0] * len(shares)
 
     def _may_be_probed(self, name: str, now: float) -> bool:
         if not self._machines[name].is_up or name in self._running:
