@@ -13,13 +13,14 @@ from typing import Any
 
 import msgspec
 
-from eclectus_e2e.errors import StartError
+from eclectus_e2e.errors import ApiError, StartError
 from eclectus_e2e.testbed.kubelet.api import MERGE, Api
 from eclectus_e2e.testbed.launch import process_identity
 
 Object = dict[str, Any]
 ZONES = ("zone-a", "zone-b", "zone-c")
 IN_FLIGHT = 64  # requests at once: saturates a 2-core API server without queueing there for seconds
+SERVED_SECONDS, TOO_MANY_REQUESTS = 60.0, 429
 STALL_SECONDS = 60.0  # without a bind for so long, the scheduler counts as failed
 _POLL_SECONDS = 0.1
 
@@ -132,6 +133,18 @@ class Load:
         await self.api.request("POST", "/api/v1/namespaces", body)
         # Until the ServiceAccount exists, the API server refuses every pod of the namespace.
         await self._until(f"/api/v1/namespaces/{name}/serviceaccounts", lambda count: count > 0)
+
+    async def until_served(self, path: str) -> None:
+        """Wait until the API server has read the objects of a new kind; until then it answers 429."""
+        deadline = time.monotonic() + SERVED_SECONDS
+        while True:
+            try:
+                await self.api.request("GET", f"{path}?limit=1")
+                return
+            except ApiError as error:
+                if error.status != TOO_MANY_REQUESTS or time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(_POLL_SECONDS)
 
     @asynccontextmanager
     async def namespace(self, name: str) -> AsyncIterator[Binds]:

@@ -7,7 +7,6 @@ whatever the number of its processes. The pods are those of the demo at load 0.9
 
 import asyncio
 import os
-import re
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from statistics import fmean
 import msgspec
 import uvloop
 
+from eclectus_bench.api_writes import writes
 from eclectus_bench.match import OUTPUT
 from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.environment import Environment, started
@@ -41,7 +41,6 @@ LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{chart.NAMESPACE}/leases/{char
 ENDED = ("finished", "killed", "vanished", "overcommitted", "violations")  # counters of nodes
 _LOOP = "import os\ncaller = os.getppid()\nwhile os.getppid() == caller: pass"
 NAMES = (KUBE_SCHEDULER, ECLECTUS)
-_WRITES = ("POST", "PUT", "PATCH", "DELETE")
 
 
 @dataclass(frozen=True)
@@ -189,13 +188,7 @@ async def _written(api: Api) -> int:
 
 def written(metrics: str) -> int:
     """The writes in an API server's metrics, those of Leases aside."""
-    found = 0
-    for line in metrics.splitlines():
-        if line.startswith("apiserver_request_total{"):
-            labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
-            if labels["verb"] in _WRITES and labels["resource"] != "leases":
-                found += int(float(line.rpartition(" ")[2]))
-    return found
+    return writes(metrics).total()
 
 
 class _LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):

@@ -7,8 +7,6 @@ the folder in which it waits for it, and the Service of its webhooks leads to lo
 
 import base64
 import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +15,13 @@ from typing import Any
 import helm_python as helm
 import yaml
 
-from eclectus_e2e.errors import BuildError, StartError
+from eclectus_e2e.errors import StartError
 from eclectus_e2e.paths import KUEUE_MODULE
 from eclectus_e2e.testbed import chart, processes, product
 from eclectus_e2e.testbed.controlplane.build import GoPrograms, binaries
 from eclectus_e2e.testbed.controlplane.endpoint import free_ports
+from eclectus_e2e.testbed.controlplane.modules import downloaded
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
-from eclectus_e2e.testbed.controlplane.toolchain import go_program
 from eclectus_e2e.testbed.kubectl import Kubectl
 
 Object = dict[str, Any]
@@ -146,12 +144,12 @@ def running(plane: ControlPlane, qps: float) -> Iterator[None]:
 
 def version() -> str:
     """The pinned version."""
-    return str(_downloaded()["Version"])
+    return downloaded(KUEUE_MODULE, MODULE).version
 
 
 def _install(kubectl: Kubectl, settings: Object, webhook: int) -> None:
     values = {"managerConfig": {"controllerManagerConfigYaml": json.dumps(settings)}}
-    with helm.Chart.load(Path(_downloaded()["Dir"]) / "charts" / "kueue") as kueue:
+    with helm.Chart.load(downloaded(KUEUE_MODULE, MODULE).folder / "charts" / "kueue") as kueue:
         templates = kueue.render(values, name=RELEASE, namespace=NAMESPACE)
     rendered = [each for name in sorted(templates) for each in yaml.safe_load_all(templates[name]) if each]
     wanted = [local(each, webhook) for each in rendered if each["kind"] not in LEFT_OUT]
@@ -179,16 +177,3 @@ def _wait(process: processes.Process, directory: Path, is_ready: Callable[[], bo
         or not process.alive
     ):
         raise StartError(f"Kueue did not start\n{processes.log_tail(directory, NAME)}")
-
-
-def _downloaded() -> dict[str, str]:
-    """Where Go keeps the sources of the pinned module, which has the chart; fetched if they are not there."""
-    command = [str(go_program()), "mod", "download", "-json", MODULE]
-    environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"}
-    found = subprocess.run(
-        command, cwd=KUEUE_MODULE, capture_output=True, text=True, check=False, env=environment
-    )
-    if found.returncode:
-        raise BuildError(f"`go mod download {MODULE}` failed: {found.stderr.strip()}")
-    content: dict[str, str] = json.loads(found.stdout)
-    return content

@@ -22,7 +22,7 @@ from eclectus_bench.soak.scrape import Scrape
 from eclectus_bench.soak.sizes import Sizes
 from eclectus_bench.soak.traffic import ADDRESSES, ARRIVING, Traffic
 from eclectus_bench.soak.verdict import OPERATOR, SCHEDULER, Reading, Soak
-from eclectus_e2e.errors import ApiError, StartError
+from eclectus_e2e.errors import StartError
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed import product
 from eclectus_e2e.testbed.chart import NAMESPACE
@@ -43,7 +43,6 @@ QUOTA = "eclectus-operator-probes"  # the chart's
 ERROR_LINE = re.compile(r"\S+ (ERROR|CRITICAL) |\[[^\]]*\] .{20} \[(ERROR|CRITICAL)\b|Traceback ")
 NOT_PROBED = "no probe has ended, so the pods that find no room were not created"
 SERVED_SECONDS, POLL_SECONDS = 60.0, 0.2
-TOO_MANY_REQUESTS = 429
 HEAD = "minute   scheduler    operator  API server  longest step  renewals    bound"
 Print = Callable[[str], None]
 
@@ -109,7 +108,7 @@ async def _build(load: Load, api: Api, sizes: Sizes, progress: Progress) -> None
 async def _start(plane: ControlPlane, api: Api, sizes: Sizes) -> _Running:
     """Install the chart and start both processes; they lead when this returns. Raises StartError."""
     release = product.install(plane.kubeconfig, plane.directory, {"operator": {"enabled": True}})
-    await _until_served(api, NODE_PROBES_PATH)  # or the operator's first list is refused and logged
+    await Load(api).until_served(NODE_PROBES_PATH)  # or the operator's first list is refused and logged
     # The controller that counts for it is off, because it would watch all pods of the cluster.
     await api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/resourcequotas/{QUOTA}")
     processes = {
@@ -118,19 +117,6 @@ async def _start(plane: ControlPlane, api: Api, sizes: Sizes) -> _Running:
     }
     await api.request("POST", NODE_PROBES_PATH, node_probe(NODE_PROBE))
     return _Running(plane, release, processes, Traffic(api, sizes), Renewals())
-
-
-async def _until_served(api: Api, path: str) -> None:
-    """Wait until the API server has read the objects of a new kind; until then it answers 429."""
-    deadline = time.monotonic() + SERVED_SECONDS
-    while True:
-        try:
-            await api.request("GET", f"{path}?limit=1")
-            return
-        except ApiError as error:
-            if error.status != TOO_MANY_REQUESTS or time.monotonic() > deadline:
-                raise
-        await asyncio.sleep(POLL_SECONDS)
 
 
 async def _soak(running: _Running, load: Load, api: Api, sizes: Sizes, say: Print) -> Soak:
