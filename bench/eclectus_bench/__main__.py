@@ -26,6 +26,10 @@ from eclectus_bench.contest import run as contest
 from eclectus_bench.contest.reckoning import Played
 from eclectus_bench.course import options as command_line
 from eclectus_bench.course.sizes import Course
+from eclectus_bench.dags import plan as dags_plan
+from eclectus_bench.dags import report as dags_report
+from eclectus_bench.dags import run as dags
+from eclectus_bench.dags.reckoning import Run as GraphsRun
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import OUTPUT, Result, Sizes, print_run
@@ -90,12 +94,13 @@ def main(arguments: Sequence[str]) -> int:
         _measure_questions(course.questions)
     if options.only == "pools":
         print("\n" + "\n".join(many_pools.lines(many_pools.measure(course.pools))), flush=True)
-    # Only by name: it compiles another project, and takes as long as all the others.
+    # Only by name: these compile other projects, and take long.
     played = _measure_tenants(course.tenants) if options.only == "tenants" else []
+    graphs = _measure_dags(course.dags) if options.only == "dags" else []
     file = OUTPUT / "report.json"
     content = report(course.match, costs, steps, result, simulated=simulated, planned=planned)
     content |= {"rules": rules.content(ruled), "workloads": workload_report.content(rows)}
-    content |= {"tenants": contest_report.content(played)}
+    content |= {"tenants": contest_report.content(played), "dags": dags_report.content(graphs)}
     file.write_bytes(msgspec.json.format(msgspec.json.encode(content)))
     print(f"\nwritten: {file}")
     return int(any(row.measured.problem for row in rows))
@@ -225,6 +230,21 @@ def _measure_tenants(sizes: contest_plan.Sizes) -> list[Played]:
         played.append(run)
     print("\n" + "\n".join(contest_report.table(played)), flush=True)
     return played
+
+
+def _measure_dags(sizes: dags_plan.Sizes) -> list[GraphsRun]:
+    """Run everything, and print what each run has written as soon as it is over."""
+    runs: list[GraphsRun] = []
+    print(
+        f"\n{sizes.graphs} graphs of {len(sizes.steps)} steps on {sizes.nodes} nodes, pairs: {sizes.pairs}",
+        flush=True,
+    )
+    for run in dags.measure(sizes):
+        print_run(f"dags {run.pair + 1}, {run.contestant}: {run.steps / run.seconds:.1f} steps/s", run)
+        print(f"    writes a step: {dags_report.of_writes(run)}", flush=True)
+        runs.append(run)
+    print("\n" + "\n".join(dags_report.table(runs)), flush=True)
+    return runs
 
 
 def _profile(course: Course, options: argparse.Namespace) -> int:

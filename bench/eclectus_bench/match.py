@@ -14,6 +14,7 @@ from typing import Any
 import uvloop
 
 from eclectus_bench.contest.reckoning import Played
+from eclectus_bench.dags.reckoning import Run as Graphs
 from eclectus_bench.drain import Backlog, Drain, drain
 from eclectus_bench.load import Load, pod
 from eclectus_bench.schedulers import SchedulerUnderTest, ceiling, eclectus, kube_scheduler
@@ -147,7 +148,7 @@ def half_load(drains: list[Drain]) -> float:
     return min(median(run.pods_per_second for run in drains if run.scheduler == name) for name in names) / 2
 
 
-def print_run(text: str, run: Drain | Stream | Played) -> None:
+def print_run(text: str, run: Drain | Stream | Played | Graphs) -> None:
     """Print a finished run, with a warning if other processes used CPU time."""
     cores = run.strangers_cores
     disturbed = f" (other processes used {cores:.1f} cores meanwhile)" if cores > QUIET_CORES else ""

@@ -24,6 +24,7 @@ PARTS = (
     "questions",
     "pools",
     "tenants",
+    "dags",
 )
 
 
@@ -34,8 +35,8 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="measure one part (all but the last four: about 90 minutes on two idle cores; workloads: 50; "
-        "starved: 60; tenants: 25; others: up to 10)",
+        help="measure one part (all but the last five: about 90 minutes on two idle cores; workloads: 50; "
+        "starved: 60; tenants: 25; dags: 30; others: up to 10)",
     )
     nodes, pods, pairs = FULL.match.nodes, FULL.match.pods, FULL.match.pairs
     parser.add_argument(
@@ -48,7 +49,7 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
         "--pairs",
         type=_positive,
         help=f"of drains, of streams, of runs of a workload: {pairs} by default; "
-        f"of starved and questions {FULL.starved.pairs}, of tenants {FULL.tenants.pairs}",
+        f"of starved and questions {FULL.starved.pairs}, of tenants and dags {FULL.tenants.pairs}",
     )
     parser.add_argument(
         "--place",
@@ -85,6 +86,7 @@ def course_of(options: argparse.Namespace) -> Course:
         workloads=replace(base.workloads, **given),
         pools=replace(base.pools, **given),
         tenants=replace(base.tenants, pairs=options.pairs or base.tenants.pairs),
+        dags=replace(base.dags, pairs=options.pairs or base.dags.pairs),
     )
 
 

@@ -13,6 +13,7 @@ from eclectus_bench import (
     starved,
 )
 from eclectus_bench.contest import plan as contest
+from eclectus_bench.dags import plan as dags
 from eclectus_bench.match import Sizes
 from eclectus_bench.rules import measure as rules
 from eclectus_bench.workloads import prebind
@@ -39,6 +40,7 @@ class Course:
     questions: questions.Sizes
     pools: many_pools.Sizes
     tenants: contest.Sizes
+    dags: dags.Sizes
 
 
 FULL = Course(
@@ -60,6 +62,7 @@ FULL = Course(
     questions=questions.Sizes(nodes=1_000, pairs=5, pods_per_second=50.0, seconds=40.0),
     pools=many_pools.Sizes(nodes=1_000, pods=5_000, departments=10, pairs=3),
     tenants=contest.FULL,
+    dags=dags.FULL,
 )
 QUICK = Course(
     decisions=decisions.QUICK,
@@ -78,4 +81,5 @@ QUICK = Course(
     questions=questions.Sizes(nodes=50, pairs=1, pods_per_second=20.0, seconds=4.0),
     pools=many_pools.Sizes(nodes=50, pods=300, departments=1, pairs=1),
     tenants=contest.QUICK,
+    dags=dags.QUICK,
 )

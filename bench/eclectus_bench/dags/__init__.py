@@ -1,0 +1,1 @@
+"""DagJobs of Eclectus beside Argo Workflows, on the same graphs."""
