@@ -36,7 +36,7 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
         "--only",
         choices=PARTS,
         help="measure one part (all but the last five: about 90 minutes on two idle cores; workloads: 50; "
-        "starved: 60; tenants: 25; dags: 30; others: up to 10)",
+        "starved: 60; tenants: 25; dags: 40; others: up to 10)",
     )
     nodes, pods, pairs = FULL.match.nodes, FULL.match.pods, FULL.match.pairs
     parser.add_argument(

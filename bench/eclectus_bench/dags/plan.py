@@ -54,7 +54,7 @@ class Sizes:
 
 
 FULL = Sizes(graphs=100, diamonds=2, nodes=30, pairs=5)
-QUICK = Sizes(graphs=10, diamonds=2, nodes=6, pairs=1)
+QUICK = Sizes(graphs=20, diamonds=2, nodes=6, pairs=1)
 
 
 def diamonds(count: int) -> Iterator[Step]:

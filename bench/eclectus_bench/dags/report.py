@@ -30,7 +30,7 @@ ROWS = (
     ),
     Row("CPU of the engine a step, ms", lambda run: 1000 * run.engine_cpu_seconds / run.steps),
     Row("CPU of the scheduler a step, ms", lambda run: 1000 * run.scheduler_cpu_seconds / run.steps),
-    Row("CPU of API server and etcd a step, ms", lambda run: 1000 * run.plane_cpu_seconds / run.steps),
+    Row("CPU of API server, etcd a step, ms", lambda run: 1000 * run.plane_cpu_seconds / run.steps),
 )
 
 

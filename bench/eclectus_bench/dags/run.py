@@ -29,7 +29,7 @@ from eclectus_e2e.usage import Reading, cores_of_others, read, spent_seconds
 NAMESPACE, WARM = "graphs", "warm"
 WARM_STEPS = (Step("only"),)
 STALL_SECONDS = 120.0  # without an end of a graph for so long, the contestant counts as failed
-SETTLED_SECONDS = 12.0  # without a write for so long, no more are expected: Argo looks again after ten
+SETTLED_SECONDS = 12.0  # without a write for so long, no more are expected: more than Argo waits with events
 SUCCEEDED, ENDED = "Succeeded", ("Succeeded", "Failed", "Error")
 PLANE_PROCESSES = ("kube-apiserver", "etcd", "kube-controller-manager")
 _POLL_SECONDS = 0.1
