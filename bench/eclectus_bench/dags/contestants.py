@@ -17,11 +17,10 @@ from eclectus_e2e.testbed import product
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 
 ARGO, TUNED_ARGO = "argo", "argo, tuned"
-# With less than a second it created pods twice and was slower: what it knows of the cluster lags behind.
+# With less than a second it was slower, and asked for some pods twice: its caches lag behind.
 TUNED = {"DEFAULT_REQUEUE_TIME": "1s"}
-WORKERS = (
-    "--workflow-workers=128",
-)  # one for each Workflow: after each write of one a worker sleeps for 1 s
+# One for each Workflow, as a worker sleeps for a second after each write of one.
+WORKERS = ("--workflow-workers=128",)
 VALUES = {"operator": {"enabled": True, "dagJobs": {"enabled": True}}}
 
 

@@ -91,15 +91,28 @@ async def _run(contestant: Contestant, sizes: Sizes, plane: ControlPlane, pair: 
         try:
             await site.run({WARM: WARM_STEPS}, helpers)
             await site.settled()
-            counted, before = writes(await site.metrics()), _read(plane)
-            names = [f"graph-{number:04d}" for number in range(sizes.graphs)]
-            await site.run(dict.fromkeys(names, sizes.steps), helpers)
-            await site.settled()
-            after, written = _read(plane), writes(await site.metrics()) - counted
+            return await _counted(site, contestant, sizes, plane, pair=pair, helpers=helpers)
         finally:
             for each in helpers:
                 each.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
+
+
+async def _counted(
+    site: "_Site",
+    contestant: Contestant,
+    sizes: Sizes,
+    plane: ControlPlane,
+    *,
+    pair: int,
+    helpers: Sequence[asyncio.Task[None]],
+) -> Run:
+    """Run the graphs; CPU and writes count until no more writes come."""
+    names = [f"graph-{number:04d}" for number in range(sizes.graphs)]
+    counted, before = writes(await site.metrics()), _read(plane)
+    await site.run(dict.fromkeys(names, sizes.steps), helpers)
+    await site.settled()
+    after, written = _read(plane), writes(await site.metrics()) - counted
     spent = partial(spent_seconds, before, after)
     return Run(
         contestant=contestant.name,
