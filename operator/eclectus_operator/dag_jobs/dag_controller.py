@@ -23,7 +23,8 @@ from eclectus_operator.operator_context import NotLeadingError, OperatorContext
 
 ALL_JOBS_PATH = f"/apis/{API_VERSION}/{DAG_JOBS}"
 PODS_PER_SECOND = 500  # listed: a job with more pods is synced less often
-MIN_SECONDS = 1.0  # between two syncs of a job
+# A job rests nine times as long as its sync has taken, within these bounds: its pods change together.
+MIN_SECONDS, MOST_SECONDS, REST = 0.2, 1.0, 9.0
 MOST_RETRY_SECONDS = 60.0  # after failed syncs of a job
 SYNC_SECONDS = 2.0  # one sync begins no further job after that: events of other jobs have arrived meanwhile
 HALF_SECONDS = 60.0  # after which half of the time that a namespace has taken no longer counts
@@ -136,11 +137,14 @@ class DagController:
             known.retry_seconds = min(known.retry_seconds * 2.0, MOST_RETRY_SECONDS)
 
     async def _sync(self, key: JobKey, known: KnownJob) -> None:
+        began = self._context.now()
         done = await sync_job(self._context, key, known, self._history, self._quotas, pools=self._pools)
         if done is None:
             self._quotas.forget(key)
             del self._jobs[key]
             return
         known.phase = done.job.phase
-        known.least = self._context.now() + MIN_SECONDS + len(done.pods) / PODS_PER_SECOND
+        now = self._context.now()
+        rest = min(max(MIN_SECONDS, REST * (now - began)), MOST_SECONDS)
+        known.least = now + rest + len(done.pods) / PODS_PER_SECOND
         known.due, known.retry_seconds = max(done.wake_at, known.least), RETRY_SECONDS

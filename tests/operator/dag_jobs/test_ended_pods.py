@@ -61,7 +61,7 @@ def played(world, status_of, seconds):
 
 def test_a_task_whose_init_container_fails_runs_again_with_the_back_off_of_any_failure():
     world = DagWorld(dag_job(stages=[stage("a", retries=3)]))
-    assert played(world, init_fails, 120) == [0.0, 11.0, 31.0, 71.0]
+    assert played(world, init_fails, 120) == [0.0, 10.0, 30.0, 70.0]
     failed = world.condition("Failed")
     assert failed["message"].endswith("task 0: container checkout: Error, exit code 128")
 
@@ -85,7 +85,7 @@ def test_a_pod_that_its_node_refuses_is_no_failure_of_its_task_and_is_tried_rare
     world = DagWorld(dag_job(stages=[stage("a", retries=0)]))
     created = played(world, lambda _: {**REFUSED, "reason": reason}, 2000)
     gaps = [after - before for before, after in pairwise(created)]
-    assert gaps[:4] == [11.0, 20.0, 40.0, 80.0]
+    assert gaps[:4] == [10.0, 20.0, 40.0, 80.0]
     assert MOST_BACKOFF_SECONDS <= gaps[-1] <= MOST_BACKOFF_SECONDS + 2
     assert not world.condition("Failed")
     assert world.stage("a")["retried"] == 0

@@ -80,6 +80,21 @@ def test_a_job_whose_pods_are_admitted_slowly_ends_no_operator_and_is_checked_on
     assert dry_runs == 200, "no template is checked twice"
 
 
+@pytest.mark.parametrize(("request_seconds", "rest"), [(0.0, 0.2), (0.02, 0.36), (0.5, 1.0)])
+def test_a_small_job_is_synced_again_soon_and_a_dear_one_after_a_second(request_seconds, rest):
+    world = DagWorld(dag_job(stages=[stage("one")]))
+    world.sync()
+    world.api.now += 10.0
+    world.cluster_step()
+    slow(world, request_seconds)
+    calls = len(world.api.calls)
+    world.controller.notice(("team", "job"))
+    driven(world.controller.sync())
+    assert len(world.api.calls) - calls == 2, "the job and its pods are read"
+    world.controller.notice(("team", "job"))
+    assert driven(world.controller.sync()) == pytest.approx(rest, abs=0.01)
+
+
 @pytest.mark.parametrize("stages", [3, MOST_CHECKS])
 def test_a_job_of_few_stages_starts_in_its_first_sync(stages):
     world = DagWorld(dag_job(stages=[stage(f"s{number}") for number in range(stages)]))
