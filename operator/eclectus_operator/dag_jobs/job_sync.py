@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
+import msgspec
 from msgspec import structs
 
 from eclectus.api.dag_job import INVALID_SPEC, DagJob, DagJobStatus, Phase, Stage
@@ -273,12 +274,16 @@ class JobSync(Sync):
         if job.status.start_time:
             memory.checked = len(job.spec.stages)
         memory.checked = max(memory.checked, job.status.checked_stages or 0)
-        for at, stage in enumerate(job.spec.stages[memory.checked :][:MOST_CHECKS]):
+        to_check = job.spec.stages[memory.checked :][:MOST_CHECKS]
+        known = set(map(_of_its_pods, job.spec.stages[: memory.checked])) if to_check else set()
+        for at, stage in enumerate(to_check):
             if self._is_spent(at):
                 break
-            wrong = await template_problem(self.context.api, self.pods_path, job, stage)
-            if wrong:
-                return Problem("InvalidTemplate", wrong, is_final=True)
+            if (pods := _of_its_pods(stage)) not in known:
+                wrong = await template_problem(self.context.api, self.pods_path, job, stage)
+                if wrong:
+                    return Problem("InvalidTemplate", wrong, is_final=True)
+                known.add(pods)
             memory.checked += 1
         return None
 
@@ -502,6 +507,11 @@ def names_field(error: ApiError) -> bool:
     """Whether the API server says what is wrong with the pod itself."""
     text = error.message
     return error.status == INVALID and bool(_FIELD.search(text)) and not _DENIED.search(text)
+
+
+def _of_its_pods(stage: Stage) -> tuple[bytes, tuple[str, ...]]:
+    """What pods of a stage are made of: those of stages where it is equal differ in names alone."""
+    return msgspec.json.encode(stage.template, order="deterministic"), stage.reads_outputs_of
 
 
 async def template_problem(api: ObjectApi, path: str, job: DagJob, stage: Stage) -> str:

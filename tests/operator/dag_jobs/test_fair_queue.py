@@ -29,7 +29,7 @@ def slow(world, seconds, of=lambda method, path: True):
 
 
 def wide(name, stages):
-    job = dag_job(name, stages=[stage(f"s{number}") for number in range(stages)])
+    job = dag_job(name, stages=[stage(f"s{number}", memory=f"{number + 1}Mi") for number in range(stages)])
     job["metadata"]["namespace"] = "others"
     return job
 
@@ -93,6 +93,14 @@ def test_a_small_job_is_synced_again_soon_and_a_dear_one_after_a_second(request_
     assert len(world.api.calls) - calls == 2, "the job and its pods are read"
     world.controller.notice(("team", "job"))
     assert driven(world.controller.sync()) == pytest.approx(rest, abs=0.01)
+
+
+def test_a_template_that_several_stages_have_is_tried_once():
+    several = [stage("a"), stage("b"), stage("c", memory="1Mi"), stage("d", memory="1Mi"), stage("e")]
+    world = DagWorld(dag_job(stages=several))
+    world.sync()
+    assert len(world.pods()) == len(several)
+    assert world.api.calls.count(("POST", PODS)) == len(several) + 2
 
 
 @pytest.mark.parametrize("stages", [3, MOST_CHECKS])
