@@ -37,7 +37,7 @@ compare: venv ## five schedulers on sixty nodes where classes of pods rank the n
 test: venv ## the pure tests, then those on a real control plane: 47 minutes (PYTEST="tests/engine -k bind": a part)
 	@$(BIN)/python -m eclectus_hack test all $(PYTEST)
 
-test-fast: venv ## the pure tests alone, without the long ones: 2 minutes on two idle cores
+test-fast: venv ## the pure tests alone, without the long ones: 9 minutes on two idle cores
 	@$(BIN)/python -m eclectus_hack test fast $(PYTEST)
 
 test-slow: venv ## the long tests and oracles, 95 minutes; then every long command that a page names, 13 hours

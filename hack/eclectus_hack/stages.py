@@ -42,7 +42,7 @@ class Stage:
     is_live: bool = False
 
 
-FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 2)
+FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 9)
 PURE = Stage("pure", "not live and not slow", BY_TEST, 22)
 CONTROL_PLANE = Stage("control plane", "live and not alone and not slow", BY_FILE, 16, is_live=True)
 ALONE = Stage("alone", "live and alone and not slow", ("--durations=10",), 8, is_live=True)

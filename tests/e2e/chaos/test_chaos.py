@@ -409,7 +409,7 @@ def test_a_dag_job_that_fails_for_what_kubernetes_did_is_seen(monkeypatch):
 
 def test_a_success_that_a_signal_has_caused_is_seen(monkeypatch):
     """Many programs exit with 0 on SIGTERM."""
-    deleted = story(*MANY_JOBS[:6], *((12.0 + at, "delete-pods", at % 3, 0.9, 0) for at in range(20)), seed=2)
+    deleted = story(*MANY_JOBS[:6], *((12.0 + at, "delete-pods", at % 3, 0.9, 0) for at in range(20)), seed=3)
     never = lambda pod, ended: False  # noqa: E731
     broken = broken_by(monkeypatch, task_pods, "_is_disrupted", never, deleted)
     assert "is recorded as succeeded, and no pod has done it" in broken
