@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from eclectus_bench import __main__ as bench
-from eclectus_bench import match
 from eclectus_bench.questions import ALONE, KINDS, QUESTIONS, READS, Run, ask, lines, paths
 from eclectus_e2e.errors import ApiError
 from eclectus_e2e.testbed import clusters
@@ -67,12 +66,10 @@ def test_ratios_are_within_pairs() -> None:
 
 @pytest.mark.live
 def test_on_a_control_plane_most_questions_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if clusters.choice():
         pytest.skip("the bench builds its control plane itself")
-    for module in (bench, match):
-        monkeypatch.setattr(module, "OUTPUT", tmp_path)
     assert bench.main(["--quick", "--only", "questions"]) == 0
     found = {line.split("  ")[1]: line for line in capsys.readouterr().out.splitlines() if " p50 " in line}
     assert found.keys() == set(KINDS)

@@ -11,18 +11,10 @@ import pytest
 
 from eclectus.policies.table import PLACE
 from eclectus_bench import __main__ as bench
-from eclectus_bench import decisions, engine, match, plans, preemption, startup
+from eclectus_bench import decisions, engine, plans, preemption, startup
 from eclectus_bench.course.sizes import QUICK
 from eclectus_bench.rules.table import RULES
 from eclectus_e2e.testbed import clusters
-
-
-@pytest.fixture
-def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the bench writes during a test."""
-    for module in (bench, match, startup):
-        monkeypatch.setattr(module, "OUTPUT", tmp_path)
-    return tmp_path
 
 
 def quick(output: Path, *arguments: str) -> dict[str, Any]:

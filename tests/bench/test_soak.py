@@ -13,7 +13,6 @@ import yaml
 from eclectus.live.metrics_page import registry_of, text
 from eclectus.live.metrics_table import FAMILIES
 from eclectus.live.process_metrics import Metrics
-from eclectus_bench import match
 from eclectus_bench.soak import __main__ as command
 from eclectus_bench.soak import attack, objects, scrape
 from eclectus_bench.soak.renewals import Renewals
@@ -327,15 +326,11 @@ def test_error_lines_of_both_logs_are_found(line, is_error):
 
 @pytest.mark.live
 @pytest.mark.alone
-def test_a_short_soak_on_a_control_plane(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_short_soak_on_a_control_plane(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if clusters.choice():
         pytest.skip("the bench builds its control plane itself")
-    for module in (command, match):
-        monkeypatch.setattr(module, "OUTPUT", tmp_path)
     command.main(["--quick"])  # whatever the verdict on times and memory of a busy machine
-    report = json.loads((tmp_path / "soak.json").read_text())
+    report = json.loads((output / "soak.json").read_text())
     assert report["errors"] == []
     assert len(report["waits"]) > 10
     assert report["probes"]["succeeded"] > 0

@@ -49,7 +49,7 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
         "--pairs",
         type=_positive,
         help=f"of drains, of streams, of runs of a workload: {pairs} by default; "
-        f"of starved and questions {FULL.starved.pairs}, of tenants and dags {FULL.tenants.pairs}",
+        f"of starved, questions, tenants and dags {FULL.starved.pairs}",
     )
     parser.add_argument(
         "--place",

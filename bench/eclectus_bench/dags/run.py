@@ -86,12 +86,12 @@ async def _run(contestant: Contestant, sizes: Sizes, plane: ControlPlane, pair: 
         load = Load(api)
         await load.create_namespace(NAMESPACE)
         await load.until_served(contestant.path(NAMESPACE))
-        site = _Site(api, contestant, say)
-        helpers = [asyncio.create_task(each) for each in (site.follow(), Executor(api, NAMESPACE).run())]
+        graphs = _Graphs(api, contestant, say)
+        helpers = [asyncio.create_task(each) for each in (graphs.follow(), Executor(api, NAMESPACE).run())]
         try:
-            await site.run({WARM: WARM_STEPS}, helpers)
-            await site.settled()
-            return await _counted(site, contestant, sizes, plane, pair=pair, helpers=helpers)
+            await graphs.run({WARM: WARM_STEPS}, helpers)
+            await graphs.settled()
+            return await _counted(graphs, contestant, sizes, plane, pair=pair, helpers=helpers)
         finally:
             for each in helpers:
                 each.cancel()
@@ -99,7 +99,7 @@ async def _run(contestant: Contestant, sizes: Sizes, plane: ControlPlane, pair: 
 
 
 async def _counted(
-    site: "_Site",
+    graphs: "_Graphs",
     contestant: Contestant,
     sizes: Sizes,
     plane: ControlPlane,
@@ -109,17 +109,17 @@ async def _counted(
 ) -> Run:
     """Run the graphs; CPU and writes count until no more writes come."""
     names = [f"graph-{number:04d}" for number in range(sizes.graphs)]
-    counted, before = writes(await site.metrics()), _read(plane)
-    await site.run(dict.fromkeys(names, sizes.steps), helpers)
-    await site.settled()
-    after, written = _read(plane), writes(await site.metrics()) - counted
+    counted, before = writes(await graphs.metrics()), _read(plane)
+    await graphs.run(dict.fromkeys(names, sizes.steps), helpers)
+    await graphs.settled()
+    after, written = _read(plane), writes(await graphs.metrics()) - counted
     spent = partial(spent_seconds, before, after)
     return Run(
         contestant=contestant.name,
         pair=pair,
         steps=len(names) * len(sizes.steps),
-        seconds=site.seconds(names),
-        graph_seconds=site.graph_seconds(names),
+        seconds=graphs.seconds(names),
+        graph_seconds=graphs.graph_seconds(names),
         writes=of_engine_and_scheduler(written),
         executor_writes=of_executor(written),
         engine_cpu_seconds=spent(contestant.engine),
@@ -129,7 +129,7 @@ async def _counted(
     )
 
 
-class _Site:
+class _Graphs:
     """The graphs of one run: when each was submitted, and when the bench's watch saw its end."""
 
     def __init__(self, api: Api, contestant: Contestant, say: Say) -> None:

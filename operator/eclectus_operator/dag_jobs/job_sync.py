@@ -275,15 +275,15 @@ class JobSync(Sync):
             memory.checked = len(job.spec.stages)
         memory.checked = max(memory.checked, job.status.checked_stages or 0)
         to_check = job.spec.stages[memory.checked :][:MOST_CHECKS]
-        known = set(map(_of_its_pods, job.spec.stages[: memory.checked])) if to_check else set()
+        accepted = set(map(_dry_run_of, job.spec.stages[: memory.checked])) if to_check else set()
         for at, stage in enumerate(to_check):
             if self._is_spent(at):
                 break
-            if (pods := _of_its_pods(stage)) not in known:
+            if (dry_run := _dry_run_of(stage)) not in accepted:
                 wrong = await template_problem(self.context.api, self.pods_path, job, stage)
                 if wrong:
                     return Problem("InvalidTemplate", wrong, is_final=True)
-                known.add(pods)
+                accepted.add(dry_run)
             memory.checked += 1
         return None
 
@@ -509,8 +509,8 @@ def names_field(error: ApiError) -> bool:
     return error.status == INVALID and bool(_FIELD.search(text)) and not _DENIED.search(text)
 
 
-def _of_its_pods(stage: Stage) -> tuple[bytes, tuple[str, ...]]:
-    """What pods of a stage are made of: those of stages where it is equal differ in names alone."""
+def _dry_run_of(stage: Stage) -> tuple[bytes, tuple[str, ...]]:
+    """What the API server is asked about a stage: one answer is enough for all stages with the same."""
     return msgspec.json.encode(stage.template, order="deterministic"), stage.reads_outputs_of
 
 
