@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from eclectus_bench import __main__ as bench
 from eclectus_bench.api_writes import writes
 from eclectus_bench.dags import argo, contestants, report
+from eclectus_bench.dags import run as graph_runs
 from eclectus_bench.dags.executor import NODE_ID, REPORTED_LABEL, WORKFLOW_LABEL, Pod, reports
 from eclectus_bench.dags.plan import FULL, QUICK, WIDTH, dag_job, diamonds, workflow
 from eclectus_bench.dags.reckoning import Run
@@ -194,9 +195,10 @@ def test_what_a_run_has_written_comes_by_its_frequency() -> None:
 
 
 @pytest.mark.live
-def test_on_a_control_plane_dag_jobs_run_to_their_end(output: Path) -> None:
+def test_on_a_control_plane_dag_jobs_run_to_their_end(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if clusters.choice():
         pytest.skip("the bench builds its control plane itself")
+    monkeypatch.setattr(graph_runs, "SETTLED_SECONDS", 3.0)  # Argo alone needs longer
     (ours, *_) = contestants.CONTESTANTS
     few = dataclasses.replace(QUICK, graphs=4)
     (run,) = measure(few, [ours])
